@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.frames import TEXT
-from moot.streaming.json_array.parser import ArrayReader, Grown, Item, Read
+from moot.streaming.json_array.parser import ArrayPiece, JsonArrayParser, ObjectItem, SpeechDelta
 
 CHUNK = 4  # characters
 SIZES = (25, 100, 400)  # KB
@@ -71,14 +71,14 @@ def chunked(text: str) -> list[str]:
 def read_seconds(text: str, rounds: int, meant: Items) -> float:
     chunks, spent = chunked(text), []
     for _ in range(rounds):
-        reader, read = ArrayReader(), list[Read]()
+        reader, read = JsonArrayParser(), list[ArrayPiece]()
         began = time.process_time()
         for chunk in chunks:
             read += reader.feed(chunk)
         spent.append(time.process_time() - began)
         speech = " ".join(str(one["content"]) for one in meant if one["type"] == "text")
-        assert "".join(one.text for one in read if isinstance(one, Grown)) == speech
-        assert [one.value for one in read if isinstance(one, Item)] == meant[1::2]
+        assert "".join(one.text for one in read if isinstance(one, SpeechDelta)) == speech
+        assert [one.value for one in read if isinstance(one, ObjectItem)] == meant[1::2]
     return median(spent)
 
 

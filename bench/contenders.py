@@ -15,16 +15,16 @@ import msgspec
 from msgspec import Struct
 
 from moot.engine.runs.inline import RunLog
-from moot.providers.anthropic import AnthropicWire
-from moot.providers.google import GoogleWire
+from moot.providers.anthropic import AnthropicWireFormat
+from moot.providers.google import GoogleWireFormat
 from moot.providers.http_provider import HttpProvider
-from moot.providers.openai import OpenAIWire
+from moot.providers.openai import OpenAIWireFormat
 from moot.providers.transport import Transport
-from moot.providers.wire_format import Wire
-from moot.streaming.cancellation import Stop
-from moot.streaming.turn_stream import Limits, listen
-from moot.types.events import Event, Seat, TextDelta
-from moot.types.requests import ModelRequest, user
+from moot.providers.wire_format import WireFormat
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.turn_stream import Limits, consume_stream
+from moot.types.events import Event, TextDelta, TurnKey
+from moot.types.requests import ModelRequest, user_message
 
 QUESTION = "Why does an event loop need no threads?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
@@ -67,7 +67,7 @@ async def bare(address: str) -> AsyncIterator[Ask]:
         yield ask
 
 
-def moot(name: str, wire: Wire, path: str) -> Open:
+def moot(name: str, wire: WireFormat, path: str) -> Open:
     """Our path: the provider's stream through the turn to the log, and its reader."""
 
     @asynccontextmanager
@@ -81,9 +81,11 @@ def moot(name: str, wire: Wire, path: str) -> Open:
                     if isinstance(event, TextDelta):
                         hear(event.text)
 
-            request = ModelRequest(model=plan, messages=(user(QUESTION),))
-            stream = provider.stream(request, "key")
-            result = await listen(stream, Seat("alpha"), Stop(), Limits(), RunLog(read).append)
+            request = ModelRequest(model=plan, messages=(user_message(QUESTION),))
+            stream = provider.stream_chunks(request, "key")
+            result = await consume_stream(
+                stream, TurnKey("alpha"), StopSignal(), Limits(), RunLog(read).append_events
+            )
             assert result.status == "completed", result
 
         try:
@@ -132,9 +134,9 @@ OPENAI_SDK = "OpenAI SDK"
 LITELLM = "LiteLLM"
 CONTENDERS: dict[str, Open] = {
     BARE: bare,
-    MOOT: moot("openai", OpenAIWire(), "/v1"),
-    "moot, anthropic": moot("anthropic", AnthropicWire(), "/v1"),
-    "moot, google": moot("google", GoogleWire(), "/v1beta"),
+    MOOT: moot("openai", OpenAIWireFormat(), "/v1"),
+    "moot, anthropic": moot("anthropic", AnthropicWireFormat(), "/v1"),
+    "moot, google": moot("google", GoogleWireFormat(), "/v1beta"),
     OPENAI_SDK: openai_sdk,
     LITELLM: litellm,
 }

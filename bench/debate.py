@@ -23,16 +23,16 @@ from bench.debaters import FIRST, debaters, slept_path, written_path
 from bench.processes import moot_serve
 from moot.engine.runs import inline
 from moot.engine.runs.inline import RunLog
-from moot.engine.turns.model_caller import Speaker
+from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.events import Event, LedgerMade, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
-from moot.types.participants import seat
-from moot.types.requests import user
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.requests import user_message
+from moot.types.run_plan import RunPlan
 
 LANES = (3, 12)
 MOST_PERCENT = 2.0
@@ -75,10 +75,14 @@ def debated(events: Sequence[Event], seconds: float) -> Debated:
 async def kept_by_nobody(scripts: Scripted) -> Debated:
     """Debate as `moot ask` does."""
     provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
-    plan = Plan(mode="debate", participants=seat(tuple(scripts)))
-    chains = {who.id: [Resolved(who.model, provider, who.model, KeyRing(()))] for who in plan.participants}
+    plan = RunPlan(mode="debate", participants=make_participants(tuple(scripts)))
+    chains = {
+        who.id: [ResolvedModel(who.model, provider, who.model, KeyRing(()))] for who in plan.participants
+    }
     began = time.monotonic()
-    await inline.run(plan, user(FIRST), chains, RunLog(events.extend), Speaker(), Stop())
+    await inline.run_inline(
+        plan, user_message(FIRST), chains, RunLog(events.extend), ModelCaller(), StopSignal()
+    )
     return debated(events, time.monotonic() - began)
 
 

@@ -8,8 +8,8 @@ from math import ceil
 from string import ascii_uppercase
 
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import SAMPLE, Script, Scripts
-from moot.types.requests import ModelRequest, user
+from moot.providers.scripted.scripts import SAMPLE_ANSWER, Script, Scripts
+from moot.types.requests import ModelRequest, user_message
 
 SECOND = "These are the first answers of the others"
 SYNTHESIS = "You now write for the whole table"
@@ -50,7 +50,7 @@ async def slept_path(scripts: dict[str, Script]) -> float:
     provider = ScriptedProvider(Scripts(scripts))
 
     async def heard(lane: str, words: str) -> None:
-        async for _ in provider.stream(ModelRequest(model=lane, messages=(user(words),))):
+        async for _ in provider.stream_chunks(ModelRequest(model=lane, messages=(user_message(words),))):
             pass
 
     began = time.monotonic()
@@ -60,16 +60,16 @@ async def slept_path(scripts: dict[str, Script]) -> float:
 
 
 def _seconds(script: Script, words: str) -> float:
-    return script.delay + script.pace * (ceil(len(script.reply(words)) / script.chunk) - 1)
+    return script.delay + script.pace * (ceil(len(script.answer_for(words)) / script.chunk) - 1)
 
 
 def _debater(place: int, lanes: int) -> Script:
     others = dict.fromkeys(ascii_uppercase[: lanes - 1], 5)
     return Script(
-        answer=f"{place}. {SAMPLE} {SAMPLE}",
+        answer=f"{place}. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
         when={
-            SECOND: f"{place}. I keep my position. {SAMPLE} {SAMPLE}",
-            SYNTHESIS: f"{SAMPLE} {SAMPLE}",
+            SECOND: f"{place}. I keep my position. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
+            SYNTHESIS: f"{SAMPLE_ANSWER} {SAMPLE_ANSWER}",
             SUMMARY: json.dumps(_summary(lanes)),
             LEDGER: json.dumps(_ledger(lanes)),
             BALLOT: json.dumps(others),

@@ -12,7 +12,7 @@ from bench.databases import Ground
 from bench.processes import Child, Server, child, children, cpu_seconds, moot_serve
 from bench.relay_provider import RATE, SOON
 from bench.relay_readers import Heard, Order
-from moot.types.discussions import LIVE
+from moot.types.discussions import LIVE_STATUSES
 
 SETTLING = 2.0  # seconds in which all streams begin, before the figures are taken
 ENDING = 0.5  # seconds that streams go on after the figures are taken
@@ -97,7 +97,7 @@ async def _warmed_up(http: aiohttp.ClientSession, url: str) -> None:
     """Let one run come to its end, so that everything is loaded."""
     (run,) = await _opened(http, url, "bench/soon-5", 1, 1)
     status = "waiting"
-    while status in LIVE:
+    while status in LIVE_STATUSES:
         await asyncio.sleep(LOOK_SECONDS)
         async with http.get(f"{url}/api/runs/{run}") as response:
             status = (await response.json())["status"]

@@ -23,7 +23,7 @@ from moot.store.migrate import migrate
 from moot.store.schema import discussion, message
 from moot.types.accounts import Account
 from moot.types.discussions import Discussion, Message
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from moot.types.primitives import new_id
 
 FEW, MANY = 100, 10_000
@@ -84,9 +84,9 @@ async def _in_turns(http: aiohttp.ClientSession, rounds: int, *asked: tuple[str,
 async def _person(database: Database, name: str, discussions: int, older: int, newest: int) -> Person:
     """Add somebody with so many discussions, and messages in the two newest of them."""
     accounts = Accounts(database)
-    account = await accounts.add(name, PASSWORD)
+    account = await accounts.create_account(name, PASSWORD)
     _, caller = await accounts.login(name, PASSWORD)
-    token, _ = await accounts.make_token(caller, "bench")
+    token, _ = await accounts.create_token(caller, "bench")
     rows = [_discussion(account, number) for number in range(discussions)]
     await _add(database, discussion, rows)
     for row, said in ((rows[-2], older), (rows[-1], newest)):
@@ -106,7 +106,7 @@ def _discussion(account: Account, number: int) -> dict[str, Any]:
         title=f"What is discussed in number {number}",
         status="active",
         mode="parallel",
-        participants=seat(("scripted/echo", "scripted/echo")),
+        participants=make_participants(("scripted/echo", "scripted/echo")),
         rounds=2,
         persona=None,
         project=None,
@@ -129,4 +129,4 @@ def _message(account: Account, discussion: str, number: int) -> dict[str, Any]:
         content=f"What was said as number {number}, in a sentence or two. " * 5,
         created_at=float(number),
     )
-    return message_values(account.tenant, new, place=number)
+    return message_values(account.tenant, new, position=number)

@@ -14,17 +14,17 @@ from statistics import median
 
 from bench.array import Goal, Row, show_goals
 from bench.frames import TEXT
-from moot.discord.format.mentions import Member, Room
-from moot.discord.format.pipeline import Degree, Outlet
+from moot.discord.format.mentions import ChannelMember, ChannelMembers
+from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
 
 SIZES = (25, 50, 100, 200)  # KB
-ROOM = Room(
-    speaker="Alpha",
-    others=("Beta", "Gamma"),
-    members=tuple(Member(str(number), (f"member{number}",)) for number in range(1000)),
+ROOM = ChannelMembers(
+    participant="Alpha",
+    other_participants=("Beta", "Gamma"),
+    members=tuple(ChannelMember(str(number), (f"member{number}",)) for number in range(1000)),
 )
-DEGREES: dict[str, Degree] = {
+DEGREES: dict[str, DeliveryStyle] = {
     "degree 0, gathered": 0,
     "degree 1, a paragraph": 1,
     "degree 2, and typing": 2,
@@ -33,7 +33,7 @@ DEGREES: dict[str, Degree] = {
 CODE = "```python\ndef longest(words):\n    return max(words, key=len)  # the first, if there are two\n```\n"
 TABLE = "| word | length |\n| --- | ---: |\n| provider | 8 |\n| chunk | 5 |\n"
 
-Begin = Callable[[], Segmenter | Outlet]
+Begin = Callable[[], Segmenter | MessageFormatter]
 
 
 def written(kilobytes: int) -> str:
@@ -52,7 +52,9 @@ def written(kilobytes: int) -> str:
 def ways() -> dict[str, Begin]:
     """Return what is measured, by name; each begins a new answer."""
     outlets: dict[str, Begin] = {
-        name: partial(Outlet, degree=degree, room=ROOM, chance=lambda: 0.5)
+        name: partial(
+            MessageFormatter, delivery_style=degree, channel_members=ROOM, random_source=lambda: 0.5
+        )
         for name, degree in DEGREES.items()
     }
     return {"pieces alone": partial(Segmenter, sentences=False), **outlets}
@@ -63,7 +65,7 @@ def fed_seconds(begin: Begin, text: str) -> float:
     began = time.process_time()
     for char in text:
         way.feed(char)
-    way.end()
+    way.finish_stream() if isinstance(way, MessageFormatter) else way.finish_text()
     return time.process_time() - began
 
 

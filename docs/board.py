@@ -5,9 +5,9 @@ Run it with: uv run python docs/board.py
 
 from pathlib import Path
 
-from moot.types.actions import read_action
-from moot.whiteboard.render.png import png
-from moot.whiteboard.state import EMPTY, Board, after, settled
+from moot.types.actions import parse_action
+from moot.whiteboard.render.png import render_png
+from moot.whiteboard.state import EMPTY_BOARD, Board, apply_action, assign_element_id
 
 GROW = "def grow(n):\n    total = 1\n    for _ in range(n):\n        total += total\n    return total"
 YEARS = {
@@ -60,11 +60,11 @@ DONE: list[tuple[str, dict[str, object]]] = [
 
 
 def drawn() -> Board:
-    board = EMPTY
+    board = EMPTY_BOARD
     for name, params in DONE:
-        board = after(board, settled(read_action(name, params, "teacher"), board))
+        board = apply_action(board, assign_element_id(parse_action(name, params, "teacher"), board))
     return board
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("whiteboard.png").write_bytes(png(drawn(), zoom=1))
+    Path(__file__).with_name("whiteboard.png").write_bytes(render_png(drawn(), zoom=1))

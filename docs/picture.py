@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.text import Text
 
 from moot.engine.runs.inline import Lane, RunLog, ask
-from moot.engine.turns.model_caller import Speaker
+from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.streaming.cancellation import Stop
-from moot.terminal.columns import Live
+from moot.streaming.cancellation import StopSignal
+from moot.terminal.columns import LiveColumns
 from moot.types.events import Event
 from moot.types.participants import Participant
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 
 QUESTION = "Should a small team rewrite its web server in Rust?"
 SECONDS = 2.2
@@ -46,27 +46,27 @@ SCRIPTS = {
 
 async def picture() -> str:
     console = Console(record=True, file=io.StringIO(), width=116, height=19, force_terminal=True)
-    live = Live(console)
+    live = LiveColumns(console)
 
     def read(events: Sequence[Event]) -> None:
-        live.follow(events)
+        live.apply_events(events)
 
     provider = ScriptedProvider(Scripts(SCRIPTS))
     names = {"Alpha": "optimist", "Beta": "sceptic", "Gamma": "unplugged"}
     lanes = [
         Lane(
             Participant(name.lower(), name, f"scripted/{script}"),
-            (Resolved(f"scripted/{script}", provider, script, KeyRing(())),),
+            (ResolvedModel(f"scripted/{script}", provider, script, KeyRing(())),),
         )
         for name, script in names.items()
     ]
-    stop = Stop()
-    request = ModelRequest(model="", messages=(user(QUESTION),))
-    running = asyncio.create_task(ask(lanes, request, RunLog(read), Speaker(), stop))
+    stop = StopSignal()
+    request = ModelRequest(model="", messages=(user_message(QUESTION),))
+    running = asyncio.create_task(ask(lanes, request, RunLog(read), ModelCaller(), stop))
     await asyncio.sleep(SECONDS)
     console.print(Text(f'$ moot ask "{QUESTION}" -m … -m … -m …'))
-    console.print(live.view())
-    stop.request()
+    console.print(live.render_view())
+    stop.request_stop()
     await running
     svg = console.export_svg(title="moot ask")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # nothing is fetched from anywhere

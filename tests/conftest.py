@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from moot.providers.scripted.scripts import BUILT_IN, Scripts
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.providers.transport import Transport
-from moot.testing.provider_server import Lab, serving
+from moot.testing.provider_server import FakeProviderServer, serve_provider
 from tests.taking import LabServer
 
 HERE = Path(__file__).parent
@@ -57,9 +57,9 @@ def _is_slow_ring(config: pytest.Config) -> bool:
 
 @pytest.fixture
 async def lab() -> AsyncIterator[LabServer]:
-    served = Lab(Scripts(BUILT_IN))
+    served = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     transport = Transport()
-    async with serving(served) as url:
+    async with serve_provider(served) as url:
         yield LabServer(served, url, transport)
         await transport.aclose()
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from moot.engine.runs.dbos import prepare
+from moot.engine.runs.dbos import prepare_dbos_database
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from tests.alone import alone
@@ -133,4 +133,4 @@ async def _migrate(url: str, *, with_books: bool = False) -> None:
     async with Database(url) as database:
         await migrate(database)
         if with_books:
-            await prepare(import_module("dbos"), database)
+            await prepare_dbos_database(import_module("dbos"), database)

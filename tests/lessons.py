@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from moot.services.stateless_request import Lesson, lesson_of
+from moot.services.stateless_request import Lesson, parse_lesson
 from moot.types.stateless import ChatRequest
 
 MIRA = {"id": "mira", "name": "Mira", "role": "teacher", "priority": 5, "avatar": "owl", "color": "#4a7c59"}
@@ -53,7 +53,7 @@ def drawn(name: str, agent: str = "mira", **params: Any) -> dict[str, Any]:
 
 
 def lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
-    return lesson_of(msgspec.convert(body(*agents, **more), ChatRequest))
+    return parse_lesson(msgspec.convert(body(*agents, **more), ChatRequest))
 
 
 def heard(text: str) -> list[Any]:

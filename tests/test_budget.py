@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from moot.app.container import House, opened
+from moot.app.container import Services, opened
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.settings import Rates, Settings
+from moot.settings import RateSettings, Settings
 from moot.types.requests import ModelRequest
 from tests.databases import KINDS, Kind, migrated_url
 from tests.server.talking import SECRET
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.slow
 RUSHES = (20, 200)
 ENOUGH_FOR = 10
 MANY = 1_000_000
-RATES = Rates(calls_a_minute=MANY, messages_a_minute=MANY, messages_burst=MANY, model_calls_a_minute=MANY)
+RATES = RateSettings(
+    calls_a_minute=MANY, messages_a_minute=MANY, messages_burst=MANY, model_calls_a_minute=MANY
+)
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
 
@@ -37,24 +39,24 @@ class Counting(ScriptedProvider):
         self.asked = 0
         self.may_answer = asyncio.Event()
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked += 1
         await self.may_answer.wait()
-        async for chunks in super().stream(request, key):
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
 @asynccontextmanager
 async def served(
     url: str, models: Counting, budget: float | None
-) -> AsyncIterator[tuple[House, AsyncClient]]:
+) -> AsyncIterator[tuple[Services, AsyncClient]]:
     settings = Settings(database_url=url, budget=budget, rates=RATES)
     async with opened(settings, {"MOOT_SECRET": SECRET}, "http://localhost/") as house:
         house.registry._providers["scripted"] = models
         transport = ASGITransport(app=await house.app(settings, loopback=True))
         async with AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
             yield house, client
-        await house.leave()
+        await house.shutdown_services()
 
 
 async def all_over(client: AsyncClient) -> None:

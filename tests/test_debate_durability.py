@@ -60,7 +60,7 @@ class Debaters(Ledger):
                 self.held.append(call)
                 await asyncio.Event().wait()
         script = debating.TABLE[call.model.partition("-")[0]]
-        answer = script.reply(call.prompt)
+        answer = script.answer_for(call.prompt)
         words = answer if phase(call) in FINDINGS else f"#{call.number} {answer}"
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from moot.providers.scripted.scripts import FAULTS, load
+from moot.providers.scripted.scripts import SCRIPT_FAULTS, load_scripts
 from moot.settings import Settings
 from tests.fork_server import install_client
 from tests.serving import serving
@@ -173,7 +173,7 @@ def test_settings_and_scripts_are_right(block: Block, tmp_path: Path) -> None:
         msgspec.convert(tomllib.loads(block.text), Settings)
     else:
         (tmp_path / "script.toml").write_text(block.text)
-        load(tmp_path / "script.toml")
+        load_scripts(tmp_path / "script.toml")
 
 
 def test_there_are_examples_of_each_kind() -> None:
@@ -182,7 +182,7 @@ def test_there_are_examples_of_each_kind() -> None:
 
 def test_every_fault_is_in_the_catalogue() -> None:
     page = (ROOT / "docs" / "faults.md").read_text()
-    assert set(FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## The lab")[0]))
+    assert set(SCRIPT_FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## The lab")[0]))
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from moot.providers.catalog import Api
-from moot.providers.scripted.scripts import FAULTS, LOOK_UP, SAMPLE
+from moot.providers.scripted.scripts import LOOK_UP_TOOL, SAMPLE_ANSWER, SCRIPT_FAULTS
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
 from moot.types.events import TextDelta
@@ -29,28 +29,28 @@ class Row(NamedTuple):
 
 
 ROWS = [
-    Row(1, "comments", "completed", SAMPLE),
-    Row(2, "cr", "completed", SAMPLE),
-    Row(2, "crlf", "completed", SAMPLE),
-    Row(2, "bom", "completed", SAMPLE),
-    Row(2, "multiline", "completed", SAMPLE),
-    Row(3, "bytewise", "completed", SAMPLE),
+    Row(1, "comments", "completed", SAMPLE_ANSWER),
+    Row(2, "cr", "completed", SAMPLE_ANSWER),
+    Row(2, "crlf", "completed", SAMPLE_ANSWER),
+    Row(2, "bom", "completed", SAMPLE_ANSWER),
+    Row(2, "multiline", "completed", SAMPLE_ANSWER),
+    Row(3, "bytewise", "completed", SAMPLE_ANSWER),
     Row(4, "separators", "completed", "one\u2028two\u2029three\u0085four"),
-    Row(5, "no_finish", "error", SAMPLE, "network", "may be incomplete"),
-    Row(6, "no_done", "completed", SAMPLE),
+    Row(5, "no_finish", "error", SAMPLE_ANSWER, "network", "may be incomplete"),
+    Row(6, "no_done", "completed", SAMPLE_ANSWER),
     Row(7, "error_event", "error", "partial", "overloaded", "overloaded"),
     Row(8, "error_frame", "error", "", "overloaded", "overloaded"),
     Row(8, "error_body", "error", "", "rate_limit", "Too many requests"),
     Row(8, "html", "error", "", "bad_response", "web page", retryable=False),
     Row(9, "empty", "empty_response", "", "bad_response", "empty", retryable=True),
-    Row(10, "empty_choices", "completed", SAMPLE),
-    Row(11, "no_usage", "completed", SAMPLE),
-    Row(11, "zero_usage", "completed", SAMPLE),
-    Row(12, "loose_tool", "tool_call", SAMPLE),
-    Row(12, "cut_tool", "error", SAMPLE, "bad_response", "tool"),
-    Row(13, "stop_with_tools", "tool_call", SAMPLE),
-    Row(14, "snapshots", "completed", SAMPLE),
-    Row(14, "repeated_end", "completed", SAMPLE),
+    Row(10, "empty_choices", "completed", SAMPLE_ANSWER),
+    Row(11, "no_usage", "completed", SAMPLE_ANSWER),
+    Row(11, "zero_usage", "completed", SAMPLE_ANSWER),
+    Row(12, "loose_tool", "tool_call", SAMPLE_ANSWER),
+    Row(12, "cut_tool", "error", SAMPLE_ANSWER, "bad_response", "tool"),
+    Row(13, "stop_with_tools", "tool_call", SAMPLE_ANSWER),
+    Row(14, "snapshots", "completed", SAMPLE_ANSWER),
+    Row(14, "repeated_end", "completed", SAMPLE_ANSWER),
     Row(15, "broken_json", "error", "partial", "bad_response", "cannot be read"),
     Row(16, "nul", "completed", "nothing is \ufffd lost"),
     Row(17, "silence", "timeout", "", "timeout", "No content", retryable=True),
@@ -65,8 +65,8 @@ ROWS = [
     Row(21, "overloaded", "error", "", "overloaded", "HTTP 529", retryable=True),
     Row(22, "unauthorized", "error", "", "auth", "Key rejected", retryable=False),
     Row(22, "forbidden", "error", "", "auth", "Key rejected", retryable=False),
-    Row(23, "content_filter", "error", SAMPLE, "content_blocked", "content filter", retryable=False),
-    Row(23, "length", "completed", SAMPLE),
+    Row(23, "content_filter", "error", SAMPLE_ANSWER, "content_blocked", "content filter", retryable=False),
+    Row(23, "length", "completed", SAMPLE_ANSWER),
     Row(24, "huge_line", "error", "", "bad_response", "524,288 bytes", retryable=False),
     Row(24, "endless", "error", ANY, "bad_response", "characters", retryable=False),
     Row(24, "gzip_bomb", "error", "", "bad_response", "bytes", retryable=False),
@@ -91,8 +91,8 @@ async def test_fault(lab: LabServer, api: Api, row: Row) -> None:
     assert result.status == row.status
     assert (result.fault.kind if result.fault else None) == row.kind
     if row.text == "partial":
-        assert SAMPLE.startswith(result.text)
-        assert 0 < len(result.text) < len(SAMPLE)
+        assert SAMPLE_ANSWER.startswith(result.text)
+        assert 0 < len(result.text) < len(SAMPLE_ANSWER)
     elif row.text != ANY:
         assert result.text == row.text
     assert "".join(e.text for e in taken.events if isinstance(e, TextDelta)) == result.text
@@ -106,7 +106,7 @@ async def test_fault(lab: LabServer, api: Api, row: Row) -> None:
 
 
 def test_every_scripted_fault_has_a_row() -> None:
-    assert {row.script for row in ROWS} == set(FAULTS)
+    assert {row.script for row in ROWS} == set(SCRIPT_FAULTS)
     assert {row.number for row in ROWS} == set(range(1, 25))
 
 
@@ -120,8 +120,8 @@ async def test_11_missing_usage_is_none_and_zero_stays_zero(lab: LabServer, api:
 @pytest.mark.parametrize("script", ["loose_tool", "stop_with_tools"])
 async def test_12_13_tool_calls_arrive_whole(lab: LabServer, api: Api, script: str) -> None:
     (call,) = (await take(lab.provider(api), script)).result.tool_calls
-    assert call.name == LOOK_UP.name
-    assert call.arguments.replace(" ", "") == LOOK_UP.arguments.replace(" ", "")
+    assert call.name == LOOK_UP_TOOL.name
+    assert call.arguments.replace(" ", "") == LOOK_UP_TOOL.arguments.replace(" ", "")
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from moot.types.events import Event
-from moot.whiteboard.state import drawn, replayed
+from moot.whiteboard.state import board_actions, replay_actions
 from tests.api import lessons
 from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
 from tests.databases import SLOW_ON_POSTGRES
@@ -137,7 +137,7 @@ def is_drawing(events: list[Any], who: str) -> bool:
 async def is_whole(school: School, reader: Reader) -> None:
     """See that the board is what the log leads to, with one note for every turn."""
     log = [msgspec.convert(event, type=Event) for event in reader.events]
-    notes = [element.id for element in replayed(drawn(log)).elements]
+    notes = [element.id for element in replay_actions(board_actions(log)).elements]
     assert [note.partition("-")[0] for note in notes] == TURNS
     for query in ("", f"?run={reader.run}"):
         board = await school.get(f"/api/discussions/{reader.discussion}/board{query}")

@@ -15,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
-from moot.types.stateless import NAMES
+from moot.types.stateless import EVENT_NAMES
 from tests.databases import migrated_url
 from tests.serving import MootServer, serving
 
@@ -242,7 +242,7 @@ def test_the_one_stream_is_described_with_all_that_it_carries(description: Any) 
 def test_the_events_of_a_turn_without_a_state_are_described_by_name(description: Any) -> None:
     answer = description["paths"][STATELESS]["post"]["responses"]["200"]
     data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
-    assert set(data["discriminator"]["mapping"]) == set(NAMES.values())
+    assert set(data["discriminator"]["mapping"]) == set(EVENT_NAMES.values())
     assert not [name for name in description["components"]["schemas"] if "stateless" in name], (
         "no name is taken"
     )

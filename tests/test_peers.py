@@ -11,18 +11,22 @@ from msgspec import Raw
 
 from moot.providers.catalog import Api
 from moot.providers.http_provider import HttpProvider
-from moot.providers.local import demo_weights, load_library
-from moot.providers.registry import WIRES
+from moot.providers.local import find_demo_weights, load_library
+from moot.providers.registry import WIRE_FORMATS
 from moot.providers.transport import Transport
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.events import TextDelta
-from moot.types.requests import ModelRequest, assistant, user
+from moot.types.requests import ModelRequest, assistant_message, user_message
 from tests.taking import KEY, take
 
 FRANCE = ModelRequest(
     model="peer",
     system="Answer in one short sentence.",
-    messages=(user("Hello"), assistant("Hello!"), user("What is the capital of France?")),
+    messages=(
+        user_message("Hello"),
+        assistant_message("Hello!"),
+        user_message("What is the capital of France?"),
+    ),
     max_tokens=24,
     temperature=0.0,
 )
@@ -32,7 +36,7 @@ FRANCE = ModelRequest(
 def llama_cpp() -> Any:
     library = load_library()
     params = library.CommonParams()
-    params.model.path = str(demo_weights())
+    params.model.path = str(find_demo_weights())
     params.model_alias = {"peer"}
     params.n_ctx, params.n_parallel, params.verbosity = 4096, 2, -1
     params.api_keys = [KEY]
@@ -43,7 +47,7 @@ def llama_cpp() -> Any:
 async def peer(llama_cpp: Any, request: pytest.FixtureRequest) -> AsyncIterator[HttpProvider]:
     api: Api = request.param
     transport = Transport()
-    yield HttpProvider(api, WIRES[api](), f"{llama_cpp.listening_address}/v1", transport)
+    yield HttpProvider(api, WIRE_FORMATS[api](), f"{llama_cpp.listening_address}/v1", transport)
     await transport.aclose()
 
 
@@ -58,42 +62,44 @@ async def test_it_answers(peer: HttpProvider) -> None:
 
 
 async def test_the_limit_is_labelled(peer: HttpProvider) -> None:
-    request = ModelRequest(model="peer", messages=(user("Tell me a story."),), max_tokens=3)
+    request = ModelRequest(model="peer", messages=(user_message("Tell me a story."),), max_tokens=3)
     assert (await take(peer, "peer", request=request)).result.finish == "length"
 
 
 async def test_a_stop_is_heard(peer: HttpProvider) -> None:
-    stop = Stop()
-    request = ModelRequest(model="peer", messages=(user("Tell me a very long story."),), max_tokens=2000)
-    asyncio.get_running_loop().call_later(0.1, stop.request)
+    stop = StopSignal()
+    request = ModelRequest(
+        model="peer", messages=(user_message("Tell me a very long story."),), max_tokens=2000
+    )
+    asyncio.get_running_loop().call_later(0.1, stop.request_stop)
     taken = await take(peer, "peer", request=request, stop=stop)
     assert taken.result.status == "stopped_by_user"
 
 
 async def test_a_question_that_is_too_long_is_called_so(peer: HttpProvider) -> None:
-    request = ModelRequest(model="peer", messages=(user("word " * 9000),), max_tokens=5)
+    request = ModelRequest(model="peer", messages=(user_message("word " * 9000),), max_tokens=5)
     fault = (await take(peer, "peer", request=request)).result.fault
     assert fault is not None
     assert fault.kind == "context_length"
 
 
 async def test_a_wrong_key_is_rejected(peer: HttpProvider) -> None:
-    (batch,) = [batch async for batch in peer.stream(FRANCE, "wrong-key-0123456789")]
+    (batch,) = [batch async for batch in peer.stream_chunks(FRANCE, "wrong-key-0123456789")]
     (failed,) = batch
     assert "Key rejected" in str(failed)
     assert "0123456789" not in str(failed)
 
 
 async def test_its_models_are_listed(peer: HttpProvider) -> None:
-    assert await peer.models(KEY) == ["peer"]
+    assert await peer.list_models(KEY) == ["peer"]
 
 
 async def test_json_by_schema(llama_cpp: Any) -> None:
     transport = Transport()
-    peer = HttpProvider("openai", WIRES["openai"](), f"{llama_cpp.listening_address}/v1", transport)
+    peer = HttpProvider("openai", WIRE_FORMATS["openai"](), f"{llama_cpp.listening_address}/v1", transport)
     schema = b'{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}'
     request = ModelRequest(
-        model="peer", messages=(user("Pick a number."),), json_schema=Raw(schema), max_tokens=40
+        model="peer", messages=(user_message("Pick a number."),), json_schema=Raw(schema), max_tokens=40
     )
     answer = (await take(peer, "peer", request=request)).result.text
     await transport.aclose()

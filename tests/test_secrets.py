@@ -11,11 +11,11 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
-from moot.providers.scripted.scripts import BUILT_IN, Scripts
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.testing.provider_server import Lab
-from moot.testing.provider_server import serving as lab_serving
+from moot.testing.provider_server import FakeProviderServer
+from moot.testing.provider_server import serve_provider as lab_serving
 from tests import lessons
 from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
 from tests.lessons import MIRA, TOM
@@ -165,14 +165,14 @@ def faces(canary: str) -> Iterable[bytes]:
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
-    lab = Lab(Scripts(BUILT_IN))
+    lab = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     async with (
         lab_serving(lab) as lab_url,
         migrated_url(kind, tmp_path) as url,
         Database(url) as database,
     ):
         for name in ("ada", "bob"):
-            await Accounts(database).add(name, PASSWORD)
+            await Accounts(database).create_account(name, PASSWORD)
         async with listening(tmp_path, url, lab_url) as server:
             ada, bob = await logged_in(server, "ada"), await logged_in(server, "bob")
             for provider in APIS:
@@ -186,7 +186,7 @@ async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
             )
             await a_key_is_sent_along(server, bob)
             await bad_keys_are_offered(server, ada)
-            used = {call.key for call in lab.calls}
+            used = {call.key for call in lab.received_requests}
             assert used == {SERVER_KEY, STORED_KEY, REQUEST_KEY}, "they were really used"
             kept_bytes = await stored(kind, url)
             assert await server.end() == 0

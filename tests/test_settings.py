@@ -4,7 +4,7 @@ import platformdirs
 import pytest
 
 from moot.providers.catalog import ProviderConfig
-from moot.settings import Rates, Settings, load
+from moot.settings import RateSettings, Settings, load_settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import BadSettings
 from tests.cli.process import Moot, complaint
@@ -39,18 +39,18 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
 
 
 def test_without_a_file_there_are_no_settings(folders: Folders) -> None:
-    assert load(None, NOTHING) == Settings()
+    assert load_settings(None, NOTHING) == Settings()
 
 
 def test_what_is_nearer_counts(folders: Folders) -> None:
     folders.user.write_text('model = "user/model"')
-    assert load(None, NOTHING).model == "user/model"
+    assert load_settings(None, NOTHING).model == "user/model"
     folders.here.write_text('model = "here/model"')
-    assert load(None, NOTHING).model == "here/model"
+    assert load_settings(None, NOTHING).model == "here/model"
     folders.named.write_text('model = "named/model"')
-    assert load(None, NOTHING).model == "here/model"
-    assert load(folders.named, NOTHING).model == "named/model"
-    assert load(folders.named, {"MOOT_MODEL": "told/model"}).model == "told/model"
+    assert load_settings(None, NOTHING).model == "here/model"
+    assert load_settings(folders.named, NOTHING).model == "named/model"
+    assert load_settings(folders.named, {"MOOT_MODEL": "told/model"}).model == "told/model"
 
 
 def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
@@ -59,7 +59,7 @@ def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
     folders.user.write_text(
         'model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]'
     )
-    settings = load(folders.named, NOTHING)
+    settings = load_settings(folders.named, NOTHING)
     assert settings.model == "two/x"
     assert settings.providers["one"] == ProviderConfig(api="openai", base_url="http://here/v1")
     assert settings.providers["two"] == ProviderConfig(api="anthropic")
@@ -69,30 +69,32 @@ def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
 def test_a_list_is_taken_whole_and_not_merged(folders: Folders) -> None:
     folders.here.write_text('[providers.one]\nkey_env = ["A"]')
     folders.user.write_text('[providers.one]\nkey_env = ["B", "C"]')
-    assert load(None, NOTHING).providers["one"].key_names == ("A",)
+    assert load_settings(None, NOTHING).providers["one"].key_variables == ("A",)
 
 
 def test_paths_are_relative_to_the_file_that_names_them(folders: Folders) -> None:
     folders.named.write_text('[providers.scripted]\nscript = "talk.yaml"')
     folders.user.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
-    providers = load(folders.named, NOTHING).providers
+    providers = load_settings(folders.named, NOTHING).providers
     assert providers["scripted"].script == str(folders.named.parent / "talk.yaml")
     assert providers["local"].gguf == str(Path.home() / "models" / "tiny.gguf")
 
 
 def test_an_absolute_path_stays(folders: Folders, tmp_path: Path) -> None:
     folders.here.write_text(f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"')
-    assert load(None, NOTHING).providers["scripted"].script == str(tmp_path / "a.toml")
+    assert load_settings(None, NOTHING).providers["scripted"].script == str(tmp_path / "a.toml")
 
 
 def test_the_environment_names_a_model_file(folders: Folders) -> None:
     folders.here.write_text('[providers.local]\ngguf = "other.gguf"')
-    assert load(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
+    assert (
+        load_settings(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
+    )
 
 
 def test_an_empty_variable_says_nothing(folders: Folders) -> None:
     folders.here.write_text('model = "here/model"')
-    assert load(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
+    assert load_settings(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said
     folders.here.write_text('model = "good/one"')
     folders.named.write_text(text)
     with pytest.raises(BadSettings) as caught:
-        load(folders.named, NOTHING)
+        load_settings(folders.named, NOTHING)
     assert str(folders.named) in str(caught.value)
     assert said in str(caught.value)
 
@@ -135,7 +137,7 @@ def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said
 )
 def test_an_error_names_the_variable(folders: Folders, variable: str, value: str, said: str) -> None:
     with pytest.raises(BadSettings) as caught:
-        load(None, {variable: value})
+        load_settings(None, {variable: value})
     assert str(caught.value).startswith(f"{variable} must be ")
     assert said in str(caught.value)
 
@@ -152,7 +154,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         "MOOT_HOSTS": "moot.example, moot.home",
         "MOOT_LINE_UP": "ollama/llama3.2, ollama/qwen3",
     }
-    assert load(None, environment) == Settings(
+    assert load_settings(None, environment) == Settings(
         database_url="sqlite:////srv/moot.db",
         auth="accounts",
         lease=2.5,
@@ -166,7 +168,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
 
 
 def test_rates_are_so_many_a_minute(folders: Folders) -> None:
-    assert load(None, NOTHING).rates == Rates(
+    assert load_settings(None, NOTHING).rates == RateSettings(
         calls_a_minute=600,
         starts_a_minute=60,
         messages_a_minute=10,
@@ -176,18 +178,18 @@ def test_rates_are_so_many_a_minute(folders: Folders) -> None:
         model_calls_a_minute=1000,
     )
     folders.here.write_text("[rates]\nmessages_a_minute = 5")
-    assert load(None, NOTHING).rates == Rates(messages_a_minute=5)
+    assert load_settings(None, NOTHING).rates == RateSettings(messages_a_minute=5)
 
 
 def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:
     folders.here.write_bytes(b"\xff\xfe")
     with pytest.raises(BadSettings, match="are not right"):
-        load(None, NOTHING)
+        load_settings(None, NOTHING)
 
 
 def test_a_file_that_was_named_must_be_there(folders: Folders) -> None:
     with pytest.raises(BadSettings, match="No such file"):
-        load(folders.named, NOTHING)
+        load_settings(folders.named, NOTHING)
 
 
 @pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
@@ -240,7 +242,7 @@ def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
     folders.user.write_text(
         '[tools.notes]\ncommand = ["x"]\ntrusted = ["write"]\n[tools.words]\ncommand = ["y"]'
     )
-    assert load(None, NOTHING).tools == {
+    assert load_settings(None, NOTHING).tools == {
         "notes": ServerConfig(url="https://here.example"),
         "words": ServerConfig(command=("y",)),
     }
@@ -260,4 +262,4 @@ def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
 def test_a_server_of_tools_that_is_not_right(folders: Folders, table: str, words: str) -> None:
     folders.here.write_text(table)
     with pytest.raises(BadSettings, match=words):
-        load(None, NOTHING)
+        load_settings(None, NOTHING)

@@ -120,9 +120,9 @@ async def stage(
 
 
 async def _with_token(accounts: Accounts, name: str) -> Headers:
-    added = await accounts.add(name, PASSWORD)
+    added = await accounts.create_account(name, PASSWORD)
     caller = Caller(account=added.id, tenant=added.tenant, name=name, kind="local")
-    secret, _ = await accounts.make_token(caller, f"of {name}")
+    secret, _ = await accounts.create_token(caller, f"of {name}")
     return {"Authorization": f"Bearer {secret}"}
 
 

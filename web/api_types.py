@@ -12,22 +12,25 @@ from litestar import Litestar
 from litestar.di import Provide
 from msgspec import UnsetType, inspect
 
-from moot.app.container import PARTS
+from moot.app.container import ROUTE_DEPENDENCIES
 from moot.engine.tools.toolset import REFUSALS
 from moot.server.app import ROUTES
 from moot.server.errors import Problem
 from moot.server.event_cursors import Resync
-from moot.server.openapi import Form, Operation, operations
+from moot.server.openapi import MultipartForm, Operation, list_operations
 from moot.types import discussions, requests
-from moot.types.discussion_events import Change
+from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
-from moot.types.participants import COLOURS
+from moot.types.participants import PARTICIPANT_COLOURS
 
 WRITTEN = Path(__file__).parent / "src/api/types.ts"
 HEADER = "// Written by `python web/api_types.py` from the values of the server. Not to be edited.\n\n"
 ELSEWHERE = ("/api/stateless", "/healthz", "/readyz", "/metrics")  # what the page never calls
-NAMES: Mapping[type, str] = {discussions.Message: "Message", requests.Message: "Told"}
-UNIONS: Mapping[str, Any] = {"Event": Event, "Change": Change}  # that are known by a name of their own
+NAMES: Mapping[type, str] = {discussions.Message: "Message", requests.ModelMessage: "Told"}
+UNIONS: Mapping[str, Any] = {
+    "Event": Event,
+    "Change": DiscussionEvent,
+}  # that are known by a name of their own
 PLAIN: Mapping[type[inspect.Type], str] = {
     inspect.IntType: "number",
     inspect.FloatType: "number",
@@ -105,7 +108,7 @@ def _structs(infos: Iterable[inspect.Type]) -> Iterable[inspect.StructType]:
 
 def _colours() -> str:
     """Tell the colours of the seats, which transcripts have as well."""
-    listed = ", ".join(f'"{one}"' for one in COLOURS)
+    listed = ", ".join(f'"{one}"' for one in PARTICIPANT_COLOURS)
     return f"export const COLOURS: readonly string[] = [{listed}];\n"
 
 
@@ -117,29 +120,34 @@ def _refused() -> str:
 def _calls(calls: Sequence[Operation]) -> str:
     """List every call of the API, with what it takes and what it gives."""
     lines = [
-        f'  "{one.method.upper()} {one.path}": {{ takes: {_shape(one.takes)}; gives: {_shape(one.gives)} }};'
+        f'  "{one.method.upper()} {one.path}": {{ takes: {_shape(one.request_type)}; gives: {_shape(one.response_type)} }};'
         for one in calls
     ]
     return "\n".join(("export interface Calls {", *lines, "}\n"))
 
 
 def _shape(type_: Any) -> str:
-    if type_ is Form:
+    if type_ is MultipartForm:
         return "FormData"
     return "null" if type_ is None else written(inspect.type_info(type_))
 
 
 def _described() -> Sequence[Operation]:
     """Find every call, in an application whose parts are missing: none of them is called."""
-    names = (*PARTS, "caller", "scrapers")
+    names = (*ROUTE_DEPENDENCIES, "caller", "scrapers")
     nothing = {name: Provide(lambda: None, sync_to_thread=False) for name in names}
     app = Litestar(ROUTES, dependencies=nothing)
-    called = [one for one in operations(app) if not one.path.startswith(ELSEWHERE)]
+    called = [one for one in list_operations(app) if not one.path.startswith(ELSEWHERE)]
     return sorted(called, key=lambda one: (one.path, one.method))
 
 
 def _shapes(calls: Sequence[Operation]) -> list[Any]:
-    return [shape for one in calls for shape in (one.takes, one.gives) if shape not in {None, Form}]
+    return [
+        shape
+        for one in calls
+        for shape in (one.request_type, one.response_type)
+        if shape not in {None, MultipartForm}
+    ]
 
 
 def _ambiguous(structs: Sequence[inspect.StructType]) -> Mapping[type, str]:

@@ -31,7 +31,7 @@ __all__ = [
     "Voice",
     "ask",
 ]
-HOMES = {
+EXPORT_MODULES = {
     "moot.sdk.client": {"Moot", "ask"},
     "moot.sdk.run": {"Result", "Talk"},
     "moot.sdk.participants": {"Voice"},
@@ -49,7 +49,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    for home, names in HOMES.items():
+    for home, names in EXPORT_MODULES.items():
         if name in names:
             return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

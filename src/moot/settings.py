@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 from moot.providers.catalog import ProviderConfig
 from moot.streaming.turn_stream import Limits
 from moot.tools.config import ServerConfig
-from moot.types.billing import Dollars
+from moot.types.billing import UsdAmount
 from moot.types.errors import BadSettings
-from moot.types.tools import OWN, is_server_name
+from moot.types.tools import BUILTIN_SERVER_NAME, is_server_name
 
-FILE = "moot.toml"
-VARIABLES = {  # as MOOT_…, and what they must be
+SETTINGS_FILE = "moot.toml"
+ENVIRONMENT_VARIABLES = {  # as MOOT_…, and what they must be
     "model": "a model",
     "database_url": "an address",
     "auth": "`local` or `accounts`",
@@ -27,14 +27,14 @@ VARIABLES = {  # as MOOT_…, and what they must be
     "metrics_token": "at least 16 characters long",
     "budget": "a number of US dollars, 0 or more",
 }
-LISTS = ("hosts", "line_up")  # as MOOT_…, with commas between
-PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
+LIST_VARIABLES = ("hosts", "line_up")  # as MOOT_…, with commas between
+PATH_SETTINGS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
 
 Rate = Annotated[int, Meta(ge=1)]
 
 
-class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How often an account may do something; a burst is how much of it may come at once.
 
     `starts` are calls that let providers be asked and are no messages: lists of models, exports, consolidations,
@@ -50,7 +50,7 @@ class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     model_calls_a_minute: Rate = 1000
 
 
-class Discord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class DiscordSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bot of `moot discord`: its `token`, and the account (`user`) that owns and pays what is discussed there.
 
     `thoughts` is the id of a channel in which thoughts are told, `degree` how answers are delivered: gathered (0), a
@@ -86,26 +86,26 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     embedding: str | None = None
     clerk: str | None = None
-    rates: Rates = Rates()
+    rates: RateSettings = RateSettings()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
-    budget: Dollars | None = None
-    discord: Discord = Discord()
+    budget: UsdAmount | None = None
+    discord: DiscordSettings = DiscordSettings()
     tools: dict[str, ServerConfig] = {}
     private_tool_servers: bool = False
 
     @property
-    def database(self) -> str:
+    def database_address(self) -> str:
         """The address of the database: a file in the user's data folder, unless another is named."""
         return self.database_url or f"sqlite:///{data_folder() / 'moot.db'}"
 
 
-def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
+def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Merge the environment and every settings file; what comes first counts."""
     merged: dict[str, Any] = _from_environment(environment)
-    for path in _files(config):
-        tables = _read(path)
+    for path in _settings_files(config):
+        tables = _read_settings_file(path)
         servers = {**tables.pop("tools", {}), **merged.pop("tools", {})}  # each comes whole from one file
-        _fill(merged, tables)
+        _merge_missing(merged, tables)
         merged["tools"] = servers
     return msgspec.convert(merged, Settings, strict=False)
 
@@ -114,17 +114,17 @@ def data_folder() -> Path:
     return platformdirs.user_data_path("moot")
 
 
-def _files(config: Path | None) -> Iterator[Path]:
+def _settings_files(config: Path | None) -> Iterator[Path]:
     if config is not None:
         yield config
     for folder in (Path.cwd(), platformdirs.user_config_path("moot")):
-        if (folder / FILE).is_file():
-            yield folder / FILE
+        if (folder / SETTINGS_FILE).is_file():
+            yield folder / SETTINGS_FILE
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    for name in VARIABLES:
+    for name in ENVIRONMENT_VARIABLES:
         if value := environment.get(f"MOOT_{name.upper()}"):
             settings[name] = value
             _check_variable(name, value)
@@ -132,7 +132,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         settings["providers"] = {"local": {"gguf": gguf}}
     if token := environment.get("MOOT_DISCORD_TOKEN"):
         settings["discord"] = {"token": token}
-    for name in LISTS:
+    for name in LIST_VARIABLES:
         if listed := environment.get(f"MOOT_{name.upper()}"):
             settings[name] = [one.strip() for one in listed.split(",") if one.strip()]
     return settings
@@ -143,26 +143,26 @@ def _check_variable(name: str, value: str) -> None:
     try:
         msgspec.convert({name: value}, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(f"MOOT_{name.upper()} must be {VARIABLES[name]}.") from error
+        raise BadSettings(f"MOOT_{name.upper()} must be {ENVIRONMENT_VARIABLES[name]}.") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_settings_file(path: Path) -> dict[str, Any]:
     """Read one file and check it by itself, so that an error can name it."""
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
-        _check(tables)
+        _check_tables(tables)
     except OSError as error:
         raise BadSettings(f"Cannot read the settings {path}: {error.strerror}.") from error
     except (ValueError, msgspec.ValidationError) as error:
         raise BadSettings(f"The settings {path} are not right: {error}.") from error
     for table in tables.get("providers", {}).values():
-        for name in PATHS:
+        for name in PATH_SETTINGS:
             if name in table:
                 table[name] = str(path.parent / Path(table[name]).expanduser())
     return tables
 
 
-def _check(tables: dict[str, Any]) -> None:
+def _check_tables(tables: dict[str, Any]) -> None:
     providers = tables.get("providers", {})
     for name, table in providers.items() if isinstance(providers, dict) else ():
         if isinstance(table, dict) and {"key", "api_key"} & table.keys():
@@ -181,21 +181,21 @@ def _check(tables: dict[str, Any]) -> None:
 
 
 def _check_server(name: str, server: ServerConfig) -> None:
-    if name == OWN or not is_server_name(name):
+    if name == BUILTIN_SERVER_NAME or not is_server_name(name):
         raise ValueError(
-            f"[tools.{name}]: name it with up to 32 small letters, digits, - and _, and not {OWN}"
+            f"[tools.{name}]: name it with up to 32 small letters, digits, - and _, and not {BUILTIN_SERVER_NAME}"
         )
     if bool(server.command) == bool(server.url):
         raise ValueError(f"[tools.{name}]: give it either a command or a url")
 
 
-def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:
+def _merge_missing(target: dict[str, Any], defaults: dict[str, Any]) -> None:
     """Add what is not set yet; an address and the key for it come from one file, or not at all."""
-    bound = {"base_url", "key_env"} if {"base_url", "key_env"} & into.keys() else set()
-    for name, value in more.items():
+    bound = {"base_url", "key_env"} if {"base_url", "key_env"} & target.keys() else set()
+    for name, value in defaults.items():
         if name in bound:
             continue
-        if isinstance(value, dict) and isinstance(into.get(name), dict):
-            _fill(into[name], value)
+        if isinstance(value, dict) and isinstance(target.get(name), dict):
+            _merge_missing(target[name], value)
         else:
-            into.setdefault(name, value)
+            target.setdefault(name, value)

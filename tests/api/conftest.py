@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from moot.services import image_renderer
-from moot.testing.provider_server import serving as lab_serving
+from moot.testing.provider_server import serve_provider as lab_serving
 from tests.api.journey import Journey, RecordingLab
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import serving
@@ -35,7 +35,7 @@ model_calls_a_minute = 1_000_000
 
 def patient() -> None:
     """Give a painter the time to start on a busy machine, in the process of the server."""
-    image_renderer.SECONDS = 120.0
+    image_renderer.RENDER_TIMEOUT_SECONDS = 120.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)

@@ -11,8 +11,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from moot.providers.scripted import sample_lesson
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
-from moot.testing.provider_server import Lab
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
+from moot.testing.provider_server import FakeProviderServer
 from tests.api.advising import ADVISORS
 from tests.api.debating import TABLE
 from tests.api.lessons import AGENTS
@@ -20,11 +20,13 @@ from tests.serving import SECONDS, MootServer
 
 LONG = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
-    **BUILT_IN,
+    **BUILT_IN_SCRIPTS,
     **TABLE,
     **ADVISORS,
     **AGENTS,
-    **{name: replace(BUILT_IN[name], chunk=64) for name in sample_lesson.PARTS},  # fewer pieces are cheaper
+    **{
+        name: replace(BUILT_IN_SCRIPTS[name], chunk=64) for name in sample_lesson.LESSON_ANSWERS
+    },  # fewer pieces are cheaper
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),
@@ -48,7 +50,7 @@ SCRIPTS = {
 }
 
 
-class RecordingLab(Lab):
+class RecordingLab(FakeProviderServer):
     """A lab that remembers what it was sent. A model in `held` answers once its event is set."""
 
     def __init__(self) -> None:
@@ -56,7 +58,7 @@ class RecordingLab(Lab):
         self.bodies: list[Any] = []
         self.held: dict[str, asyncio.Event] = {}
 
-    def app(self) -> web.Application:
+    def create_app(self) -> web.Application:
         @web.middleware
         async def record(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -68,7 +70,7 @@ class RecordingLab(Lab):
                     await held.wait()
             return await handler(request)
 
-        app = super().app()
+        app = super().create_app()
         app.middlewares.append(record)
         return app
 

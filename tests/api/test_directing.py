@@ -10,10 +10,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from moot.prompts.templates import written
+from moot.prompts.templates import load_template
 from moot.types.events import Event
-from moot.whiteboard.render.png import png
-from moot.whiteboard.state import drawn, replayed
+from moot.whiteboard.render.png import render_png
+from moot.whiteboard.state import board_actions, replay_actions
 from tests.api import lessons
 from tests.api.journey import Journey, ended
 
@@ -121,13 +121,15 @@ async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_t
     assert await elements(journey, discussion, f"?run={run}") == whole
     assert await elements(journey, discussion, f"?run={run}&seq=0") == []
     for event in [e for e in events if e["type"] == "action"][:3]:
-        then = drawn(typed(events[: event["seq"]]))
+        then = board_actions(typed(events[: event["seq"]]))
         shown = await elements(journey, discussion, f"?run={run}&seq={event['seq']}")
-        assert shown == [element.id for element in replayed(then).elements]
+        assert shown == [element.id for element in replay_actions(then).elements]
 
     now = await picture(journey, discussion)
     assert now.startswith(b"\x89PNG")
-    assert now == png(replayed(drawn(typed(events)))), "whoever replays the log draws the same"
+    assert now == render_png(replay_actions(board_actions(typed(events)))), (
+        "whoever replays the log draws the same"
+    )
     assert now == await picture(journey, discussion, f"?run={run}&seq={last}")
     assert now != await picture(journey, discussion, f"?run={run}&seq=0")
     svg = await journey.server.get(f"/api/discussions/{discussion}/board.svg")
@@ -304,4 +306,4 @@ async def test_rules_that_nobody_can_keep_are_refused(journey: Journey, changed:
 
 
 async def test_the_director_is_known_by_its_words() -> None:
-    assert lessons.DIRECTOR in written("direct")
+    assert lessons.DIRECTOR in load_template("direct")

@@ -29,7 +29,7 @@ async def test_a_stop_ends_the_call_and_keeps_what_was_said(journey: Journey) ->
     (kept,) = await journey.answers(opened["discussion"]["id"])
     assert (kept["status"], kept["content"]) == ("stopped", text_of(events, "alpha"))
     async with asyncio.timeout(SECONDS):
-        while journey.lab.calls[-1].ended != "client left":
+        while journey.lab.received_requests[-1].outcome != "client left":
             await asyncio.sleep(0.02)
 
     again = await journey.server.post(f"/api/runs/{run}/stop", {})

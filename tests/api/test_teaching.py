@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from moot.types.actions import read_action
-from moot.whiteboard.state import Entry, replayed
+from moot.types.actions import parse_action
+from moot.whiteboard.state import RecordedAction, replay_actions
 from tests.api.journey import Journey
 from tests.lessons import CLASS, MIRA, QUESTION, body, types
 from tests.serving import SECONDS
@@ -68,8 +68,11 @@ async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(journe
     assert all(event["data"]["agentHadContent"] for event in told if event["type"] == "done")
 
     ledger = pupil.state["whiteboardLedger"]
-    board = replayed(
-        Entry(by=one["agentId"], action=read_action(one["actionName"], one["params"], None)) for one in ledger
+    board = replay_actions(
+        RecordedAction(
+            participant=one["agentId"], action=parse_action(one["actionName"], one["params"], None)
+        )
+        for one in ledger
     )
     assert board.open
     assert [(one.id, one.by) for one in board.elements] == [
@@ -80,7 +83,7 @@ async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(journe
         ("growing-square", "alpha"),
         ("edge", "alpha"),
     ]
-    code = board.element("code-odd")
+    code = board.find_element("code-odd")
     assert code is not None
     assert "total += 2 * k + 1" in code.listing.lines[3].text, "it was mended"
 
@@ -106,6 +109,6 @@ async def test_a_reader_that_leaves_ends_the_call_of_the_model(journey: Journey)
             if frame.event == "text_delta":
                 break
     async with asyncio.timeout(SECONDS):
-        while journey.lab.calls[-1].ended != "client left":
+        while journey.lab.received_requests[-1].outcome != "client left":
             await asyncio.sleep(0.02)
-    assert journey.lab.calls[-1].model == "lecturer"
+    assert journey.lab.received_requests[-1].model == "lecturer"

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from moot.types.evaluations import MOST_ROUNDS
+from moot.types.evaluations import MAX_IMPROVEMENT_ROUNDS
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import SECONDS, MootServer, serving
 
@@ -105,7 +105,7 @@ async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(serv
     events = [event async for event in improving(server, trial["id"])]
     assert events[0]["trial"]["rounds"] == after_the_kill
     assert events[-1]["outcome"] == "no_more_rounds"
-    assert len(events[-1]["trial"]["rounds"]) == MOST_ROUNDS
+    assert len(events[-1]["trial"]["rounds"]) == MAX_IMPROVEMENT_ROUNDS
     assert not any(one["better"] for one in events[-1]["trial"]["rounds"])
     refused = await server.post(f"{path}/accept")
     assert (refused.status, "better" in refused.body["detail"]) == (409, True)

@@ -7,15 +7,15 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from moot.app import container as house_module
-from moot.app.container import PARTS, House, opened
-from moot.engine.workers import folder_for
+from moot.app.container import ROUTE_DEPENDENCIES, Services, opened
+from moot.engine.workers import worker_lock_folder
 from moot.providers.registry import Registry
-from moot.services.discussions import Opening, Started
+from moot.services.discussions import NewDiscussion, Started
 from moot.services.participants import Wanted
 from moot.settings import Settings, data_folder
 from moot.store.database import Database
-from moot.store.encryption import Sealer
-from moot.types.errors import BadSettings, StoreUnavailable, UsageError
+from moot.store.encryption import Encryptor
+from moot.types.errors import BadSettings, DatabaseUnavailable, UsageError
 from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
 from tests.server.talking import SECRET
 from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
@@ -26,12 +26,12 @@ ENVIRONMENT = {"MOOT_SECRET": SECRET}
 
 
 @contextlib.asynccontextmanager
-async def built(database: Database, settings: Settings) -> AsyncIterator[House]:
+async def built(database: Database, settings: Settings) -> AsyncIterator[Services]:
     async with Registry({}, {}) as registry:
-        yield House(settings, database, registry, Sealer(SECRET))
+        yield Services(settings, database, registry, Encryptor(SECRET))
 
 
-async def status_of(house: House, settings: Settings, *, loopback: bool) -> int:
+async def status_of(house: Services, settings: Settings, *, loopback: bool) -> int:
     """Say how somebody is answered who does not say who they are."""
     app = await house.app(settings, loopback=loopback)
     async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
@@ -68,11 +68,11 @@ async def test_where_accounts_are_needed_and_there_is_none_it_is_said_how_to_mak
 ) -> None:
     settings = Settings(auth="accounts")
     async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
-        await house.accounts.ensure_local()  # as it was served on this machine before
+        await house.accounts.ensure_local_account()  # as it was served on this machine before
         await house.app(settings, loopback=True)
         assert "moot user add" in caplog.text
         caplog.clear()
-        await house.accounts.add("ada", "correct horse")
+        await house.accounts.create_account("ada", "correct horse")
         await house.app(settings, loopback=True)
         assert caplog.text == ""
 
@@ -83,23 +83,25 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def asked(house: House, persona: str | None, *, everybody_plays: str | None = None) -> Started:
+async def asked(house: Services, persona: str | None, *, everybody_plays: str | None = None) -> Started:
     """Let one participant answer in a house that is alive."""
-    caller = await house.accounts.ensure_local()
-    (who,) = await house.seating.seat(caller.tenant, [Wanted(model="scripted/echo", persona=persona)])
-    opening = Opening(
+    caller = await house.accounts.ensure_local_account()
+    (who,) = await house.seating.resolve_participants(
+        caller.tenant, [Wanted(model="scripted/echo", persona=persona)]
+    )
+    opening = NewDiscussion(
         message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=everybody_plays
     )
-    started = await house.hall.open(caller, opening)
-    told = [frame async for frames in house.feeds.follow(started.run.id, 0) for frame in frames]
+    started = await house.hall.create(caller, opening)
+    told = [frame async for frames in house.feeds.subscribe(started.run.id, 0) for frame in frames]
     assert b'"run_ended"' in told[-1]
     return started
 
 
-async def has_played(house: House, persona: str, times: int) -> None:
+async def has_played(house: Services, persona: str, times: int) -> None:
     """Wait until it was counted, which is after the answer."""
     async with asyncio.timeout(60):
-        while (await house.personas.get("local", persona)).uses < times:
+        while (await house.personas.get_persona("local", persona)).uses < times:
             await asyncio.sleep(0.01)
 
 
@@ -109,14 +111,14 @@ async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind:
         database_url(kind, data) as url,
         opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
     ):
-        persona = (await house.personas.page("local", cursor=None, limit=1)).personas[0].id
+        persona = (await house.personas.list_personas("local", cursor=None, limit=1)).personas[0].id
         started = await asked(house, persona)
-        messages = await house.discussions.messages(started.discussion.id)
+        messages = await house.discussions.list_messages(started.discussion.id)
         assert [message.content for message in messages] == ["What is a moot?"] * 2
         await has_played(house, persona, 1)
         await asked(house, None, everybody_plays=persona)
         await has_played(house, persona, 2)
-        await house.leave()
+        await house.shutdown_services()
 
 
 async def test_a_file_is_held_by_one_house(data: Path) -> None:
@@ -125,7 +127,7 @@ async def test_a_file_is_held_by_one_house(data: Path) -> None:
         with pytest.raises(BadSettings, match="Another moot serve uses"):
             async with opened(settings, ENVIRONMENT, ADDRESS):
                 pytest.fail("there are two")
-        await house.leave()
+        await house.shutdown_services()
 
 
 async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
@@ -147,9 +149,9 @@ async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) ->
     settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}", clerk="scripted/silence")
     async with opened(settings, ENVIRONMENT, ADDRESS) as house:
         await asked(house, None)
-        assert len(house.titles._waiting) == 1
-        await house.leave()
-    assert house.titles._waiting == {}
+        assert len(house.titles._tasks) == 1
+        await house.shutdown_services()
+    assert house.titles._tasks == {}
 
 
 @pytest.mark.usefixtures("data")
@@ -163,10 +165,10 @@ async def test_on_a_database_of_many_the_secret_is_asked_for(
     async def no_further(database: Database) -> None:
         """Stop before the database is needed: the warning comes first."""
         assert database.is_postgres
-        raise StoreUnavailable("The database is away.")
+        raise DatabaseUnavailable("The database is away.")
 
     monkeypatch.setattr(house_module, "migrate", no_further)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DatabaseUnavailable):
         async with opened(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
             pytest.fail("it was opened")
     assert ("MOOT_SECRET" in caplog.text) is warned
@@ -179,12 +181,14 @@ async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as
         database_url("postgres", data) as url,
         opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
     ):
-        (shown,) = folder_for(data_folder(), url).iterdir()
-        assert shown.name == house.worker
-        assert house.presence.dead({house.worker}) == frozenset(), "a living process holds the file"
-        assert (await house.roll.signs())[house.worker].reaper is None
-        await house.leave()
-        assert (await house.roll.signs())[house.worker].reaper == house.worker
+        (shown,) = worker_lock_folder(data_folder(), url).iterdir()
+        assert shown.name == house.worker_id
+        assert house.worker_lock_files.dead_workers({house.worker_id}) == frozenset(), (
+            "a living process holds the file"
+        )
+        assert (await house.worker_registry.worker_states())[house.worker_id].successor is None
+        await house.shutdown_services()
+        assert (await house.worker_registry.worker_states())[house.worker_id].successor == house.worker_id
     assert not shown.exists()
 
 
@@ -196,4 +200,4 @@ def test_no_field_of_a_body_is_called_like_a_part() -> None:
         if shape.cls.__struct_config__.forbid_unknown_fields
         for field in shape.fields
     }
-    assert fields.isdisjoint(PARTS)
+    assert fields.isdisjoint(ROUTE_DEPENDENCIES)

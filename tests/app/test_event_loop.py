@@ -12,12 +12,12 @@ async def which_loop() -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
 def test_a_command_runs_on_uvloop() -> None:
-    assert event_loop.run(which_loop()).startswith("uvloop")
+    assert event_loop.run_coroutine(which_loop()).startswith("uvloop")
 
 
 def test_where_there_is_no_uvloop_the_usual_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert event_loop.run(which_loop()).startswith("asyncio")
+    assert event_loop.run_coroutine(which_loop()).startswith("asyncio")
 
 
 def test_an_error_of_the_command_comes_through() -> None:
@@ -25,4 +25,4 @@ def test_an_error_of_the_command_comes_through() -> None:
         raise LookupError("round table")
 
     with pytest.raises(LookupError, match="round table"):
-        event_loop.run(breaks())
+        event_loop.run_coroutine(breaks())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from moot.app import logging as logs
-from moot.app.logging import ForPeople, JsonLines
+from moot.app.logging import JsonFormatter, TerminalFormatter
 
 
 def record(
@@ -27,7 +27,7 @@ def record(
 
 
 def test_programs_are_told_one_object_a_line() -> None:
-    line = JsonLines().format(record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
+    line = JsonFormatter().format(record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
     assert "\n" not in line
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:20.250Z",
@@ -40,24 +40,24 @@ def test_programs_are_told_one_object_a_line() -> None:
 
 
 def test_an_error_comes_with_its_trace() -> None:
-    told = json.loads(JsonLines().format(record("it failed", error=ValueError("why"))))
+    told = json.loads(JsonFormatter().format(record("it failed", error=ValueError("why"))))
     assert told["trace"] == "ValueError: why"
-    assert ForPeople().format(record("it failed", error=ValueError("why"))) == (
+    assert TerminalFormatter().format(record("it failed", error=ValueError("why"))) == (
         "moot: warning: it failed\nValueError: why"
     )
 
 
 def test_what_has_no_json_of_its_own_is_told_in_its_words() -> None:
-    assert json.loads(JsonLines().format(record("x", where=ValueError("there"))))["where"] == "there"
+    assert json.loads(JsonFormatter().format(record("x", where=ValueError("there"))))["where"] == "there"
 
 
 def test_people_are_told_in_a_short_line() -> None:
-    line = ForPeople().format(record("a run failed", run="run_1", seconds=2))
+    line = TerminalFormatter().format(record("a run failed", run="run_1", seconds=2))
     assert line == "moot: warning: a run failed (run=run_1 seconds=2)"
 
 
 def test_nothing_that_is_logged_steers_a_terminal() -> None:
-    line = ForPeople().format(record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
+    line = TerminalFormatter().format(record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
     assert line.isprintable()
 
 
@@ -66,7 +66,7 @@ def root() -> Iterator[logging.Logger]:
     """Leave logging as it was found."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    others = {name: logging.getLogger(name).level for name in logs.QUIET}
+    others = {name: logging.getLogger(name).level for name in logs.WARNING_ONLY_LOGGERS}
     yield root
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -77,7 +77,7 @@ def root() -> Iterator[logging.Logger]:
 def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logs.configure()
+    logs.configure_logging()
     logging.getLogger("moot").info("we are up")
     logging.getLogger("sqlalchemy.engine").info("SELECT everything")
     logging.getLogger("alembic").warning("look here")
@@ -90,6 +90,6 @@ def test_somebody_at_a_terminal_reads_lines_for_people(
     root: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    logs.configure()
+    logs.configure_logging()
     logging.getLogger("moot").warning("mind the gap")
     assert capsys.readouterr().err == "moot: warning: mind the gap\n"

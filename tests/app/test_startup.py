@@ -1,10 +1,10 @@
 import asyncio
 from typing import Any
 
-from moot.app.startup import Gate
+from moot.app.startup import StartupApp
 
 
-async def visit(gate: Gate, path: str) -> Any:
+async def visit(gate: StartupApp, path: str) -> Any:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -23,46 +23,46 @@ async def app(scope: Any, _: Any, send: Any) -> None:
 
 
 async def test_while_the_rest_is_loaded_it_is_known_how_we_stand() -> None:
-    gate = Gate()
+    gate = StartupApp()
     assert await visit(gate, "/healthz") == (200, b"ok")
     assert await visit(gate, "/readyz") == (503, b"loading")
 
 
 async def test_everything_else_waits_and_is_answered_when_the_app_is_there() -> None:
-    gate = Gate()
+    gate = StartupApp()
     waiting = [asyncio.create_task(visit(gate, f"/{place}")) for place in range(3)]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
-    gate.open(app)
+    gate.attach_app(app)
     assert [body for _, body in await asyncio.gather(*waiting)] == [
         f"the app at /{place}".encode() for place in range(3)
     ]
 
 
 async def test_once_it_is_open_the_app_answers_for_itself() -> None:
-    gate = Gate()
-    gate.open(app)
+    gate = StartupApp()
+    gate.attach_app(app)
     assert await visit(gate, "/healthz") == (200, b"the app at /healthz")
 
 
 async def test_one_who_does_not_wait_takes_nobody_else_along() -> None:
-    gate = Gate()
+    gate = StartupApp()
     leaves, stays = (asyncio.create_task(visit(gate, "/x")) for _ in range(2))
     await asyncio.sleep(0)
     leaves.cancel()
     await asyncio.gather(leaves, return_exceptions=True)
-    gate.open(app)
+    gate.attach_app(app)
     assert (await stays)[0] == 200
 
 
 async def test_who_waits_for_a_server_that_cannot_start_is_sent_away() -> None:
-    gate, sent = Gate(), []
+    gate, sent = StartupApp(), []
 
     async def send(message: Any) -> None:
         sent.append(message)
 
     waiting = asyncio.create_task(gate({"type": "http", "path": "/api/me"}, None, send))
     await asyncio.sleep(0)
-    gate.give_up()
+    gate.reject_requests()
     await waiting
     assert sent[0]["status"] == 503

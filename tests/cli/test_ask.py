@@ -14,16 +14,16 @@ import pytest
 from inline_snapshot import snapshot
 
 from moot.cli import ask
-from moot.providers.scripted.scripts import SAMPLE
-from moot.streaming.cancellation import Stop
+from moot.providers.scripted.scripts import SAMPLE_ANSWER
+from moot.streaming.cancellation import StopSignal
 from moot.types.events import (
     BallotCast,
     Event,
-    Reason,
     RunEnded,
     RunStarted,
     RunStatus,
     StageStarted,
+    StopReason,
     SummaryMade,
     TextDelta,
     TurnEnded,
@@ -75,7 +75,7 @@ class TestOneModel:
 
     def test_usage_is_told_beside_the_answer(self, moot: Moot) -> None:
         done = moot("ask", "What is a moot?", "-m", "scripted/no_usage", "--usage")
-        assert done.stdout == f"{SAMPLE}\n"
+        assert done.stdout == f"{SAMPLE_ANSWER}\n"
         assert re.fullmatch(
             r"moot: scripted/no_usage: about 4 in, about \d+ out, \$0, first token [\d.]+ s, [\d.]+ s in all\n",
             done.stderr,
@@ -90,12 +90,12 @@ class TestOneModel:
 
     def test_what_helps_the_second_time_is_asked_again(self, moot: Moot) -> None:
         done = moot("ask", "hi", "-m", "scripted/flaky")
-        assert (done.returncode, done.stdout) == (0, f"{SAMPLE}\n")
+        assert (done.returncode, done.stdout) == (0, f"{SAMPLE_ANSWER}\n")
         assert done.stderr.endswith("Trying again.\n")
 
     def test_an_answer_that_breaks_off_is_kept_and_called_incomplete(self, moot: Moot) -> None:
         done = moot("ask", "hi", "-m", "scripted/reset")
-        assert SAMPLE.startswith(done.stdout.rstrip("\n"))
+        assert SAMPLE_ANSWER.startswith(done.stdout.rstrip("\n"))
         assert len(done.stdout) > 10
         assert "broke before the answer was complete. What came is kept above." in done.stderr
 
@@ -538,7 +538,7 @@ class TestKeys:
         moot.write("moot.toml", f'[providers.openai]\nbase_url = "{lab.url}/v1"')
         done = await asyncio.to_thread(moot, "ask", "hi", "-m", "openai/echo", OPENAI_API_KEY=KEY)
         assert "OPENAI_API_KEY belongs to api.openai.com" in complaint(done)
-        assert lab.lab.calls == []
+        assert lab.lab.received_requests == []
 
     async def test_a_well_known_key_is_not_sent_where_a_settings_file_points(
         self, moot: Moot, lab: LabServer
@@ -554,7 +554,7 @@ class TestKeys:
         for model in ("one/echo", "two/echo", "three/echo"):
             done = await asyncio.to_thread(moot, "ask", "hi", "-m", model, **dict.fromkeys(keys, KEY))
             assert "is not sent elsewhere" in complaint(done)
-        assert lab.lab.calls == []
+        assert lab.lab.received_requests == []
 
     async def test_a_key_of_its_own_is_sent_and_never_shown(self, moot: Moot, lab: LabServer) -> None:
         moot.write(
@@ -563,7 +563,7 @@ class TestKeys:
         )
         models = ("-m", "mine/echo", "-m", "mine/unauthorized")
         done = await asyncio.to_thread(moot, "ask", "hi", *models, "--json", MINE_API_KEY=KEY)
-        assert sorted(call.key for call in lab.lab.calls) == [KEY, KEY]
+        assert sorted(call.key for call in lab.lab.received_requests) == [KEY, KEY]
         assert "It came from MINE_API_KEY." in done.stdout
         assert KEY not in done.stdout + done.stderr
 
@@ -639,7 +639,7 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Mo
     moot.write("home/.config/moot/moot.toml", mine)
     moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
     await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
-    assert KEY not in [call.key for call in lab.lab.calls]
+    assert KEY not in [call.key for call in lab.lab.received_requests]
 
 
 async def test_a_cap_that_cannot_hold_is_called_so(moot: Moot, lab: LabServer) -> None:
@@ -661,11 +661,11 @@ async def test_a_cap_that_cannot_hold_is_called_so(moot: Moot, lab: LabServer) -
     ],
 )
 def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
-    reason: Reason | None, status: RunStatus, turn: TurnStatus, code: int
+    reason: StopReason | None, status: RunStatus, turn: TurnStatus, code: int
 ) -> None:
-    stop = Stop()
+    stop = StopSignal()
     if reason is not None:
-        stop.request(reason)
+        stop.request_stop(reason)
     assert ask._exit_code(RunEnded(status=status), [ends("alpha", status=turn)], stop) == code
 
 
@@ -703,5 +703,5 @@ def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:
 
 def soon_silent() -> None:
     """Let it count as silence, in the process of `moot`, that nothing came for a short time."""
-    assert ask.SILENT_SECONDS > 1.0
-    ask.SILENT_SECONDS = 0.1
+    assert ask.SILENCE_NOTICE_SECONDS > 1.0
+    ask.SILENCE_NOTICE_SECONDS = 0.1

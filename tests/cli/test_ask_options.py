@@ -3,17 +3,17 @@ from typing import Any
 
 import pytest
 
-from moot.cli.ask_options import Options, check, plan, typed
+from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, validate_options
 from moot.types.debate import Debate
 from moot.types.errors import UsageError
 from moot.types.modes import Advisors, Directed
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 
 THREE = ("a/one", "b/two", "c/three")
 
 
-def options(**given: Any) -> Options:
-    return Options(**{"question": "hi", "models": THREE, **given})
+def options(**given: Any) -> AskOptions:
+    return AskOptions(**{"question": "hi", "models": THREE, **given})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def options(**given: Any) -> Options:
 )
 def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        check(options(**given))
+        validate_options(options(**given))
 
 
 @pytest.mark.parametrize(
@@ -65,34 +65,36 @@ def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, 
     ],
 )
 def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
-    check(options(**given))
+    validate_options(options(**given))
 
 
 class TestPlan:
     def test_the_rules_of_a_debate_are_those_that_were_given(self) -> None:
         given = options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
-        made = plan(given, seat(THREE))
+        made = build_run_plan(given, make_participants(THREE))
         assert made.debate == Debate(lead="gamma", quorum=2, deadline=9.5, gate=True)
         assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
         assert made.lead.name == "Gamma"
 
     def test_the_rules_of_advisors_are_those_that_were_given(self) -> None:
-        made = plan(options(mode="advisors", early=0, cross_talk=True, synthesis=True), seat(THREE))
+        made = build_run_plan(
+            options(mode="advisors", early=0, cross_talk=True, synthesis=True), make_participants(THREE)
+        )
         assert made.advisors == Advisors(early=0, cross_talk=True, synthesis=True)
         assert (made.mode, made.introduced) == ("advisors", True)
-        assert plan(options(mode="advisors"), seat(THREE)).advisors == Advisors()
+        assert build_run_plan(options(mode="advisors"), make_participants(THREE)).advisors == Advisors()
 
     @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
     def test_the_lead_is_named_or_counted(self, lead: str) -> None:
-        assert plan(options(mode="debate", lead=lead), seat(THREE)).lead.id == "beta"
+        assert build_run_plan(options(mode="debate", lead=lead), make_participants(THREE)).lead.id == "beta"
 
     def test_without_a_lead_the_first_sums_up(self) -> None:
-        assert plan(options(mode="debate"), seat(THREE)).lead.id == "alpha"
+        assert build_run_plan(options(mode="debate"), make_participants(THREE)).lead.id == "alpha"
 
     @pytest.mark.parametrize("lead", ["Delta", "4", "0", "b/two", ""])
     def test_a_lead_who_is_not_there_is_refused(self, lead: str) -> None:
         with pytest.raises(UsageError, match=r"Name one of Alpha, Beta, Gamma, or a number from 1 to 3\."):
-            plan(options(mode="debate", lead=lead), seat(THREE))
+            build_run_plan(options(mode="debate", lead=lead), make_participants(THREE))
 
     @pytest.mark.parametrize(
         ("models", "mode", "chosen", "introduced"),
@@ -105,7 +107,7 @@ class TestPlan:
     def test_only_who_speaks_with_others_is_told_of_them(
         self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
     ) -> None:
-        made = plan(options(models=models, mode=mode), seat(models))
+        made = build_run_plan(options(models=models, mode=mode), make_participants(models))
         assert (made.mode, made.introduced, made.debate, made.cap) == (chosen, introduced, Debate(), None)
 
     @pytest.mark.parametrize(
@@ -119,18 +121,27 @@ class TestPlan:
     def test_roles_are_in_the_order_of_the_models_and_else_the_first_teaches(
         self, roles: tuple[str, ...], given: list[str]
     ) -> None:
-        made = plan(options(mode="directed", roles=roles), seat(THREE))
+        made = build_run_plan(options(mode="directed", roles=roles), make_participants(THREE))
         assert [who.role for who in made.participants] == given
 
     def test_a_directed_discussion_has_the_turns_that_were_asked_for_or_ten(self) -> None:
-        assert plan(options(mode="directed", turns=3), seat(THREE)).directed == Directed(turns=3)
-        assert plan(options(mode="directed"), seat(THREE)).directed == Directed(turns=10)
+        assert build_run_plan(
+            options(mode="directed", turns=3), make_participants(THREE)
+        ).directed == Directed(turns=3)
+        assert build_run_plan(options(mode="directed"), make_participants(THREE)).directed == Directed(
+            turns=10
+        )
 
     def test_in_other_modes_nobody_has_a_role(self) -> None:
-        assert {who.role for who in plan(options(), seat(THREE)).participants} == {None}
+        assert {who.role for who in build_run_plan(options(), make_participants(THREE)).participants} == {
+            None
+        }
 
     def test_how_to_ask_is_the_same_for_all(self) -> None:
-        made = plan(options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."), seat(THREE))
+        made = build_run_plan(
+            options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."),
+            make_participants(THREE),
+        )
         assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {
             (0.5, 9, "low")
         }
@@ -138,5 +149,5 @@ class TestPlan:
 
 
 def test_what_was_typed_in_another_encoding_is_mended() -> None:
-    assert typed("Gr\udcfc\udcdfe") == "Gr\ufffd\ufffde"
-    assert typed("Grüße") == "Grüße"
+    assert repair_encoding("Gr\udcfc\udcdfe") == "Gr\ufffd\ufffde"
+    assert repair_encoding("Grüße") == "Grüße"

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from moot.cli import discord as command
-from moot.settings import Discord, Settings
-from moot.types.errors import BadSettings, Unavailable
+from moot.settings import DiscordSettings, Settings
+from moot.types.errors import BadSettings, FeatureUnavailable
 from tests.cli.process import Moot, complaint
 from tests.discord.parley import parley
 
@@ -16,8 +16,8 @@ def test_without_a_token_it_is_said_where_to_get_one(moot: Moot) -> None:
 
 def test_without_discord_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "find_spec", lambda _: None)
-    with pytest.raises(Unavailable, match="uv run --extra discord moot discord"):
-        command.check(Settings(discord=Discord(token="x")))
+    with pytest.raises(FeatureUnavailable, match="uv run --extra discord moot discord"):
+        command.check_discord_settings(Settings(discord=DiscordSettings(token="x")))
     assert importlib.util.find_spec("discord")
 
 
@@ -26,7 +26,7 @@ async def test_the_account_that_owns_and_pays_can_be_named(
 ) -> None:
     async with parley(tmp_path, monkeypatch, joined=False, user="ada") as here:
         with pytest.raises(BadSettings, match="moot user add ada"):
-            await command.premises(here.house, here.settings)
-        ada = await here.house.accounts.add("ada", "correct horse")
-        premises = await command.premises(here.house, here.settings)
+            await command.build_discord_deps(here.house, here.settings)
+        ada = await here.house.accounts.create_account("ada", "correct horse")
+        premises = await command.build_discord_deps(here.house, here.settings)
         assert (premises.caller.account, premises.caller.tenant) == (ada.id, ada.tenant)

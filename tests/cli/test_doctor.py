@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from moot.cli import doctor
 from moot.providers.registry import Registry
-from moot.providers.scripted.scripts import BUILT_IN
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from tests.cli.process import NOBODY, Moot
 from tests.taking import KEY, LabServer
 
@@ -44,7 +44,10 @@ Without any: moot ask "Say hello" -m local/smollm2
 async def test_a_server_on_this_machine_works_and_is_advised(moot: Moot, lab: LabServer) -> None:
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
     assert done.returncode == 0
-    assert findings(done.stdout)["ollama"] == ("✓", f"Works: {len(BUILT_IN)} models (echo, slow, steady, …).")
+    assert findings(done.stdout)["ollama"] == (
+        "✓",
+        f"Works: {len(BUILT_IN_SCRIPTS)} models (echo, slow, steady, …).",
+    )
     assert findings(done.stdout)["vllm"] == ("·", f"Not running at {NOBODY}.")
     assert done.stdout.endswith(
         'Try: moot ask "Say hello" -m ollama/MODEL   (`moot models ollama` lists them)\n'
@@ -52,7 +55,7 @@ async def test_a_server_on_this_machine_works_and_is_advised(moot: Moot, lab: La
 
 
 async def test_a_server_without_models_is_told(moot: Moot, lab: LabServer) -> None:
-    lab.lab.scripts.named.clear()
+    lab.lab.scripts.by_name.clear()
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
     assert findings(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
 
@@ -70,12 +73,12 @@ def test_a_key_that_cannot_be_one_is_wrong(moot: Moot) -> None:
 async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(doctor, "SECONDS", 0.05)
+    monkeypatch.setattr(doctor, "LIST_MODELS_SECONDS", 0.05)
     with create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         async with Registry({}, {"OLLAMA_BASE_URL": url}) as registry:
-            finding = await doctor.examine(registry, "ollama")
-    assert finding == doctor.Finding("ollama", "broken", "ollama did not answer within 0.05 s.")
+            finding = await doctor.check_provider(registry, "ollama")
+    assert finding == doctor.ProviderCheck("ollama", "broken", "ollama did not answer within 0.05 s.")
 
 
 async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabServer) -> None:

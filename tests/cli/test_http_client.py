@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from moot.cli import http_client as module
-from moot.cli.connect import Door
-from moot.cli.http_client import Api, Listed
-from moot.types.errors import ServerAway, UsageError
+from moot.cli.connect import ServerAddress
+from moot.cli.http_client import ApiClient, DiscussionList
+from moot.types.errors import ServerUnreachable, UsageError
 from moot.types.events import Event, RunEnded, RunStarted
 from tests.terminal.dialogue import says, sits_down
 
@@ -34,8 +34,8 @@ class Server:
         return await answer(request)
 
     @asynccontextmanager
-    async def api(self, token: str | None = None, patience: float = 60.0) -> AsyncIterator[Api]:
-        async with Api(Door(self.url, token), self.said.append, patience) as api:
+    async def api(self, token: str | None = None, patience: float = 60.0) -> AsyncIterator[ApiClient]:
+        async with ApiClient(ServerAddress(self.url, token), self.said.append, patience) as api:
             yield api
 
 
@@ -83,7 +83,7 @@ NOTHING = says_(200, {"discussions": []})
 async def test_the_token_goes_along_and_a_post_is_done_once(server: Server) -> None:
     server.answers = [NOTHING]
     async with server.api("moot_x") as api:
-        await api.post("/api/x", Listed, {"a": 1})
+        await api.post("/api/x", DiscussionList, {"a": 1})
     (call,) = server.calls
     assert call.headers["Authorization"] == "Bearer moot_x"
     assert call.headers["Content-Type"] == "application/json"
@@ -99,27 +99,27 @@ async def test_a_refusal_is_raised_in_the_servers_words(server: Server) -> None:
     async with server.api() as api:
         for words in ("There is no discussion 'x'.", "No.", "This is no Moot server"):
             with pytest.raises(UsageError, match=words):
-                await api.get("/api/x", Listed)
+                await api.get("/api/x", DiscussionList)
 
 
 async def test_whoever_is_not_let_in_is_told_what_to_set(server: Server) -> None:
     server.answers = [says_(401, {})]
     async with server.api() as api:
         with pytest.raises(UsageError, match="does not let you in: set MOOT_TOKEN"):
-            await api.check()
+            await api.check_connection()
 
 
 async def test_a_server_that_is_busy_is_asked_again(server: Server) -> None:
     server.answers = [says_(429, {}, Retry_After="0"), NOTHING]
     async with server.api() as api:
-        assert (await api.get("/api/x", Listed)).discussions == ()
+        assert (await api.get("/api/x", DiscussionList)).discussions == ()
     assert server.said == ["This is too much at once for the server: it is asked again in 0 s."]
 
 
 async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server: Server) -> None:
     server.answers = [says_(503, {}), says_(503, {}), NOTHING]
     async with server.api() as api:
-        await api.post("/api/x", Listed)
+        await api.post("/api/x", DiscussionList)
     assert len({call.headers["Idempotency-Key"] for call in server.calls}) == 1
     assert server.said == ["The server does not answer; trying again.", "The server is back."]
 
@@ -127,20 +127,20 @@ async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server:
 async def test_nobody_is_waited_for_longer_than_patience_lasts(server: Server) -> None:
     server.answers = [says_(503, {})]
     async with server.api(patience=0.0) as api:
-        with pytest.raises(ServerAway, match="goes on where you are"):
-            await api.get("/api/x", Listed)
+        with pytest.raises(ServerUnreachable, match="goes on where you are"):
+            await api.get("/api/x", DiscussionList)
 
 
 async def test_where_nobody_is_at_first_that_is_said_at_once() -> None:
-    async with Api(Door("http://127.0.0.1:1", None), print) as api:
-        with pytest.raises(ServerAway, match="Nobody answers at http"):
-            await api.check()
+    async with ApiClient(ServerAddress("http://127.0.0.1:1", None), print) as api:
+        with pytest.raises(ServerUnreachable, match="Nobody answers at http"):
+            await api.check_connection()
 
 
 async def test_a_run_is_heard_to_its_end(server: Server) -> None:
     server.answers = [streams(sits_down("a/one"), says("alpha", "Yes."), RunEnded(status="completed"))]
     async with server.api() as api:
-        heard = [event async for events in api.events("run_x") for event in events]
+        heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [type(event).__name__ for event in heard] == ["RunStarted", "TextDelta", "RunEnded"]
     assert server.said == []
 
@@ -152,7 +152,7 @@ async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: Server
         streams(says("alpha", "so."), RunEnded(status="completed"), first=3),
     ]
     async with server.api() as api:
-        heard = [event async for events in api.events("run_x") for event in events]
+        heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [event.seq for event in heard] == [1, 2, 3, 4]
     assert [call.query["after"] for call in server.calls] == ["0", "2", "2"]
     assert server.said == ["The server does not answer; trying again.", "The server is back."]
@@ -161,7 +161,7 @@ async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: Server
 async def test_a_run_of_which_all_was_heard_is_over(server: Server) -> None:
     server.answers = [streams(sits_down("a/one"), breaks=True), says_(204, {})]
     async with server.api() as api:
-        heard = [event async for events in api.events("run_x") for event in events]
+        heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [type(event) for event in heard] == [RunStarted]
 
 
@@ -169,8 +169,8 @@ async def test_a_run_that_is_not_there_is_told(server: Server) -> None:
     server.answers = [says_(404, {"detail": "There is no run 'run_x'."})]
     async with server.api() as api:
         with pytest.raises(UsageError, match="There is no run"):
-            _ = [events async for events in api.events("run_x")]
+            _ = [events async for events in api.stream_events("run_x")]
 
 
 def test_what_counts_as_away_is_no_refusal() -> None:
-    assert not issubclass(aiohttp.ClientResponseError, module.AWAY)
+    assert not issubclass(aiohttp.ClientResponseError, module.CONNECTION_ERRORS)

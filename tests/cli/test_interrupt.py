@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from inline_snapshot import snapshot
 
-from moot.providers.scripted.scripts import SAMPLE
+from moot.providers.scripted.scripts import SAMPLE_ANSWER
 from moot.types.events import Event, RunEnded, TurnEnded
 from tests.cli.process import SECONDS, Moot, heard, taken
 
@@ -15,7 +15,7 @@ decode = msgspec.json.Decoder(Event).decode
 @pytest.fixture
 def pausing(moot: Moot) -> Moot:
     """Let the scripted model stop after its first words for as long as a test may take."""
-    moot.write("talk.toml", f'[pausing]\nanswer = """{SAMPLE}"""\npace = 600.0\n')
+    moot.write("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\npace = 600.0\n')
     moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
 
@@ -24,15 +24,15 @@ class TestCtrlC:
     def test_what_came_is_kept(self, pausing: Moot) -> None:
         with pausing.running("ask", "hi", "-m", "scripted/pausing") as process:
             assert process.stdout
-            came = heard(process.stdout.fileno(), SAMPLE[:8])
+            came = heard(process.stdout.fileno(), SAMPLE_ANSWER[:8])
             process.send_signal(signal.SIGINT)
             rest, err = process.communicate(timeout=SECONDS)
         printed = came + rest.decode()
         assert process.returncode == 130
         assert err == b"moot: Stopped.\n"
         assert printed.endswith("\n")
-        assert SAMPLE.startswith(printed.rstrip("\n"))
-        assert len(printed) < len(SAMPLE)
+        assert SAMPLE_ANSWER.startswith(printed.rstrip("\n"))
+        assert len(printed) < len(SAMPLE_ANSWER)
 
     def test_what_several_said_is_kept(self, talk: Moot) -> None:
         models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
@@ -64,7 +64,7 @@ A table
         *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
         assert (process.returncode, err) == (130, b"")
         assert isinstance(turn, TurnEnded)
-        assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE[:8])
+        assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE_ANSWER[:8])
         assert isinstance(run, RunEnded)
         assert run.status == "stopped"
 

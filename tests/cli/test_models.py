@@ -1,10 +1,10 @@
 import asyncio
 
-from moot.providers.scripted.scripts import BUILT_IN
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from tests.cli.process import NOBODY, Moot, complaint
 from tests.taking import KEY, LabServer
 
-SCRIPTED = sorted(f"scripted/{name}" for name, script in BUILT_IN.items() if not script.fault)
+SCRIPTED = sorted(f"scripted/{name}" for name, script in BUILT_IN_SCRIPTS.items() if not script.fault)
 
 
 def test_without_keys_there_are_the_embedded_model_and_the_scripts(moot: Moot) -> None:
@@ -21,7 +21,7 @@ async def test_a_server_on_this_machine_is_found(moot: Moot, lab: LabServer) -> 
     done = await asyncio.to_thread(moot, "models", OLLAMA_BASE_URL=f"{lab.url}/v1")
     assert done.returncode == 0
     assert [line for line in done.stdout.splitlines() if line.startswith("ollama/")] == [
-        f"ollama/{name}" for name in sorted(BUILT_IN)
+        f"ollama/{name}" for name in sorted(BUILT_IN_SCRIPTS)
     ]
 
 

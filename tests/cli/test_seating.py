@@ -8,7 +8,7 @@ from tests.taking import KEY, LabServer
 
 def patient() -> None:
     """Give servers on this machine time to answer, in the process of `moot`."""
-    discovery.SECONDS = 60.0
+    discovery.PROBE_TIMEOUT_SECONDS = 60.0
 
 
 class TestDefaultModel:
@@ -38,7 +38,7 @@ class TestDefaultModel:
         assert done.stderr == (
             "moot: asking openai/gpt-5-mini, because there is a key for it. Choose with -m provider/model.\n"
         )
-        assert [call.key for call in lab.lab.calls] == [KEY]
+        assert [call.key for call in lab.lab.received_requests] == [KEY]
 
     async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
         moot.prepare = patient

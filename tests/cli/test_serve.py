@@ -12,9 +12,9 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from moot.app.container import House
+from moot.app.container import Services
 from moot.cli import serve
-from moot.types.errors import StoreUnavailable
+from moot.types.errors import DatabaseUnavailable
 from tests.cli.process import Moot, complaint
 from tests.lessons import MIRA, body
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
@@ -136,12 +136,12 @@ class Leaving:
     """What of a house is asked when its server leaves: no run goes on, and `leave` does what the test says."""
 
     def __init__(self, leave: Callable[[], Awaitable[object]]) -> None:
-        self.leave = leave
-        self.durable = SimpleNamespace(live={})
+        self.shutdown_services = leave
+        self.run_manager = SimpleNamespace(executions={})
 
 
 async def refused() -> None:
-    raise StoreUnavailable("The database is away.")
+    raise DatabaseUnavailable("The database is away.")
 
 
 async def waiting() -> None:
@@ -157,7 +157,7 @@ async def test_server_ends_with_code_0_when_the_database_is_away(
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(logging, "shutdown", lambda: codes.append(-1))
     async with asyncio.timeout(SECONDS):
-        await serve._leave(cast("House", Leaving(leave)))
+        await serve._release_unfinished_runs(cast("Services", Leaving(leave)))
     assert codes == [-1, 0], "what was logged is written first"
     assert [record.getMessage() for record in caplog.records] == [
         "the database is away: others will find out by themselves that this server has left",

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from moot.providers.scripted.scripts import BUILT_IN, FAULTS
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS
 from tests.cli.process import SECONDS, Moot, complaint, heard
 
 TALK = '[greeter]\nanswer = "Hello, {question}!"\n[broken]\nfault = "server_error"\n'
@@ -36,7 +36,7 @@ class TestServe:
             said = heard(process.stdout.fileno(), "Ctrl-C ends it.")
             moot.write("moot.toml", said[said.index("[providers.lab]") : said.index("Ctrl-C")])
             done = moot("ask", "hi", "-m", "lab/echo")
-        assert said.startswith(f"The failure lab serves {len(BUILT_IN)} scripts at http://127.0.0.1:")
+        assert said.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
     def test_ctrl_c_ends_it(self, moot: Moot) -> None:
@@ -63,16 +63,16 @@ class TestList:
         done = moot("lab", "list")
         listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
         assert (done.returncode, done.stderr) == (0, "")
-        assert list(listed) == list(BUILT_IN)
+        assert list(listed) == list(BUILT_IN_SCRIPTS)
         assert listed["echo"] == "answers as written"
-        assert listed["reset"] == FAULTS["reset"]
+        assert listed["reset"] == SCRIPT_FAULTS["reset"]
 
     def test_scripts_of_ones_own_are_listed_too(self, moot: Moot) -> None:
         moot.write("talk.yaml", "greeter: {answer: Hello}\necholess: {fault: silence}\n")
         listed = moot("lab", "list", "--script", "talk.yaml").stdout.splitlines()
         assert [line.split(maxsplit=1) for line in listed[-2:]] == [
             ["greeter", "answers as written"],
-            ["echoless", FAULTS["silence"]],
+            ["echoless", SCRIPT_FAULTS["silence"]],
         ]
 
     @pytest.mark.parametrize(

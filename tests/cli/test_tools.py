@@ -6,13 +6,15 @@ from typing import TextIO
 
 import pytest
 
-from moot.cli.tools import AtTerminal, workshop
-from moot.engine.tools.approval_policy import Wanted
+from moot.cli.tools import TerminalApprovalPolicy, open_tool_session
+from moot.engine.tools.approval_policy import ToolCallRequest
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
-from moot.types.events import Seat
+from moot.types.events import TurnKey
 
-WANTED = Wanted(call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', seat=Seat("alpha"))
+WANTED = ToolCallRequest(
+    call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', turn_key=TurnKey("alpha")
+)
 NAMES = {"alpha": "Ada"}
 
 
@@ -41,11 +43,11 @@ async def test_whoever_sits_there_answers(
     terminal: tuple[int, TextIO, TextIO], line: str, answer: str
 ) -> None:
     person, typed, shown = terminal
-    asking = AtTerminal(typed, shown, NAMES)
+    asking = TerminalApprovalPolicy(typed, shown, NAMES)
     os.write(person, f"{line}\n".encode())
     async with asyncio.timeout(60):
-        assert await asking.answer(WANTED) == answer
-    assert await asking.standing(WANTED) == ("given" if answer == "always" else "wanted")
+        assert await asking.wait_for_decision(WANTED) == answer
+    assert await asking.approval_state(WANTED) == ("given" if answer == "always" else "wanted")
     said = b""
     while b"or always:" not in said:  # after what was typed, which a terminal shows too
         said += os.read(person, 10_000)
@@ -55,7 +57,7 @@ async def test_whoever_sits_there_answers(
 
 async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO, TextIO]) -> None:
     _, typed, shown = terminal
-    waiting = asyncio.create_task(AtTerminal(typed, shown, NAMES).answer(WANTED))
+    waiting = asyncio.create_task(TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(WANTED))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -64,7 +66,7 @@ async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO
 
 async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
     shown = io.StringIO()
-    assert await AtTerminal(io.StringIO("y\n"), shown, NAMES).answer(WANTED) is None
+    assert await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(WANTED) is None
     assert "nobody is here to allow it" in shown.getvalue()
 
 
@@ -77,10 +79,10 @@ async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
 )
 async def test_servers_that_are_not_there_are_refused(tools: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        async with workshop(tools, {"notes": ServerConfig(command=("x",))}, {}, NAMES):
+        async with open_tool_session(tools, {"notes": ServerConfig(command=("x",))}, {}, NAMES):
             pass
 
 
 async def test_without_tools_nothing_is_opened() -> None:
-    async with workshop((), {}, {}, NAMES) as none:
+    async with open_tool_session((), {}, {}, NAMES) as none:
         assert none is None

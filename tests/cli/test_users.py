@@ -8,7 +8,7 @@ import pytest
 from moot.cli import users
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.types.errors import Conflict, NotFound, Refused, UsageError
+from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
 from tests.databases import write_migrated
 from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
 
@@ -37,7 +37,7 @@ def can_log_in(url: str, name: str, password: str) -> bool:
         async with Database(url) as database:
             try:
                 await Accounts(database).login(name, password)
-            except Refused:
+            except Forbidden:
                 return False
             return True
 
@@ -46,42 +46,42 @@ def can_log_in(url: str, name: str, password: str) -> bool:
 
 def test_an_account_is_added_listed_and_removed(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
     url = fresh
-    assert users.add("ada", None, url, typing(PASSWORD)) == 0
+    assert users.add_account("ada", None, url, typing(PASSWORD)) == 0
     assert capsys.readouterr().out.startswith("Added ada to the tenant tenant_")
     assert can_log_in(url, "ada", PASSWORD)
-    assert users.show(url) == 0
+    assert users.list_accounts(url) == 0
     (listed,) = capsys.readouterr().out.splitlines()
     name, tenant, *_ = listed.split()
     assert (name, tenant[:7]) == ("ada", "tenant_")
-    assert users.remove("ada", url) == 0
+    assert users.remove_account("ada", url) == 0
     assert capsys.readouterr().out == f"Removed ada; what the tenant {tenant} has is kept.\n"
     assert not can_log_in(url, "ada", PASSWORD)
 
 
 def test_two_may_share_a_tenant(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add("ada", None, url, typing(PASSWORD))
-    users.add("bob", "ada", url, typing(PASSWORD))
+    users.add_account("ada", None, url, typing(PASSWORD))
+    users.add_account("bob", "ada", url, typing(PASSWORD))
     first, second = capsys.readouterr().out.splitlines()
     assert first.split()[-1] == second.split()[-1]
 
 
 def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add("ada", None, url, typing(PASSWORD))
-    assert users.set_password("ada", url, typing(OTHER)) == 0
+    users.add_account("ada", None, url, typing(PASSWORD))
+    assert users.change_account_password("ada", url, typing(OTHER)) == 0
     assert "Changed the password of ada" in capsys.readouterr().out
     assert can_log_in(url, "ada", OTHER)
     assert not can_log_in(url, "ada", PASSWORD)
 
 
 def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add("ada", None, url, typing(PASSWORD))
-    assert users.set_budget("ada", 5.0, url) == 0
-    users.show(url)
+    users.add_account("ada", None, url, typing(PASSWORD))
+    assert users.update_account_budget("ada", 5.0, url) == 0
+    users.list_accounts(url)
     _, said, listed = capsys.readouterr().out.splitlines()
     assert said == "ada may spend $5.00 a week."
     assert listed.endswith("  $5.00 a week")
-    assert users.set_budget("ada", None, url) == 0
-    users.show(url)
+    assert users.update_account_budget("ada", None, url) == 0
+    users.list_accounts(url)
     said, listed = capsys.readouterr().out.splitlines()
     assert said == "ada has no budget of its own any more."
     assert "$" not in listed
@@ -90,28 +90,28 @@ def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.Capture
 @pytest.mark.parametrize("budget", [-1.0, float("nan"), float("inf"), 1e9])
 def test_a_budget_is_so_many_dollars(url: str, budget: float) -> None:
     with pytest.raises(UsageError, match="from 0 to 1,000,000"):
-        users.set_budget("ada", budget, url)
+        users.update_account_budget("ada", budget, url)
 
 
 def test_what_cannot_be_done_is_said(url: str) -> None:
-    users.add("ada", None, url, typing(PASSWORD))
+    users.add_account("ada", None, url, typing(PASSWORD))
     with pytest.raises(Conflict, match="already"):
-        users.add("ada", None, url, typing(PASSWORD))
+        users.add_account("ada", None, url, typing(PASSWORD))
     with pytest.raises(NotFound, match="no tenant"):
-        users.add("bob", "nowhere", url, typing(PASSWORD))
+        users.add_account("bob", "nowhere", url, typing(PASSWORD))
     with pytest.raises(NotFound, match="no account"):
-        users.remove("bob", url)
+        users.remove_account("bob", url)
     with pytest.raises(NotFound, match="no account"):
-        users.set_password("bob", url, typing(PASSWORD))
+        users.change_account_password("bob", url, typing(PASSWORD))
     with pytest.raises(NotFound, match="no account"):
-        users.set_budget("bob", 5.0, url)
+        users.update_account_budget("bob", 5.0, url)
 
 
 def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(fresh: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
-        users.add(" ada", None, fresh, typing(PASSWORD))
+        users.add_account(" ada", None, fresh, typing(PASSWORD))
     with pytest.raises(UsageError, match="10 to"):
-        users.add("ada", None, fresh, typing("short"))
+        users.add_account("ada", None, fresh, typing("short"))
     assert not (tmp_path / "data").exists()
 
 
@@ -122,15 +122,15 @@ class Terminal(io.StringIO):
 
 def test_in_a_pipe_the_password_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse \r\nmore\n"))
-    assert users.typed_password() == "correct horse "
+    assert users.prompt_password() == "correct horse "
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert users.typed_password() == ""
+    assert users.prompt_password() == ""
 
 
 def test_where_nothing_can_be_read_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as Python has it where the descriptor is closed
     with pytest.raises(UsageError, match="There is nothing to read a password from"):
-        users.typed_password()
+        users.prompt_password()
 
 
 def test_at_a_terminal_it_is_typed_twice_and_not_seen(
@@ -139,7 +139,7 @@ def test_at_a_terminal_it_is_typed_twice_and_not_seen(
     typed = iter([PASSWORD, PASSWORD, PASSWORD, OTHER])
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("getpass.getpass", lambda _: next(typed))
-    assert users.typed_password() == PASSWORD
+    assert users.prompt_password() == PASSWORD
     with pytest.raises(UsageError, match="differ"):
-        users.typed_password()
+        users.prompt_password()
     assert PASSWORD not in capsys.readouterr().out

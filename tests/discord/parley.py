@@ -14,21 +14,21 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from msgspec.structs import replace
 
-from moot.app.container import House, opened
+from moot.app.container import Services, opened
 from moot.cli import discord as command
 from moot.providers.catalog import ProviderConfig
 from moot.providers.scripted import provider
 from moot.services import image_renderer
-from moot.settings import Discord, Rates, Settings
-from moot.testing.discord.guild import Channel, Json
-from moot.testing.discord.server import SECONDS, TOKEN, Double, serving
+from moot.settings import DiscordSettings, RateSettings, Settings
+from moot.testing.discord.guild import FakeChannel, Json
+from moot.testing.discord.server import FAKE_BOT_TOKEN, WAIT_TIMEOUT_SECONDS, FakeDiscord, serve_discord
 from moot.tools.config import ServerConfig
 from tests.databases import migrated_url
 from tests.server.talking import SECRET
 
 T = TypeVar("T")
 SHORT_SECONDS = 0.02
-UNHURRIED = Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000)
+UNHURRIED = RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000)
 SCRIPTS = """
 [one]
 answer = "The first word.\\n\\nAnd the second."
@@ -91,54 +91,54 @@ tool = { name = "notes__write_down", arguments = '{"text": "Square."}' }
 
 
 class Parley:
-    def __init__(self, house: House, double: Double, settings: Settings) -> None:
+    def __init__(self, house: Services, double: FakeDiscord, settings: Settings) -> None:
         self.house = house
         self.double = double
         self.settings = settings
-        self.general = double.channel("general")
-        self.aside = double.channel("aside")
+        self.general = double.add_channel("general")
+        self.aside = double.add_channel("aside")
         self._bot = AsyncExitStack()
 
     async def begin(self) -> None:
         """Let the bot try to come to Discord."""
-        await self._bot.enter_async_context(command.beside(self.house, self.settings))
+        await self._bot.enter_async_context(command.run_discord_bot(self.house, self.settings))
 
     async def join(self) -> None:
         """Let the bot come to Discord."""
-        before = self.double.gateway.identified
+        before = self.double.gateway.identify_count
         await self.begin()
-        await self.double.until(lambda: self.double.gateway.identified > before)
+        await self.double.wait_until(lambda: self.double.gateway.identify_count > before)
 
     async def leave(self) -> None:
         """Let the bot go, wherever it was."""
         await self._bot.aclose()
 
     async def command(
-        self, name: str, /, channel: Channel | None = None, who: str = "anna", **options: Any
+        self, name: str, /, channel: FakeChannel | None = None, who: str = "anna", **options: Any
     ) -> str:
         """Use a command, and return what it is answered."""
-        before = len(self.double.rest.replies)
-        self.double.command(channel or self.general, who, name, **options)
-        await self.double.until(lambda: len(self.double.rest.replies) > before)
-        return str(self.double.rest.replies[-1]["content"])
+        before = len(self.double.rest.command_replies)
+        self.double.use_command(channel or self.general, who, name, **options)
+        await self.double.wait_until(lambda: len(self.double.rest.command_replies) > before)
+        return str(self.double.rest.command_replies[-1]["content"])
 
     def say(self, text: str, who: str = "anna", **more: Any) -> Json:
-        return self.double.say(self.general, who, text, **more)
+        return self.double.post_message(self.general, who, text, **more)
 
     async def shown(self, words: str) -> Json:
-        return await self.double.until_shown(self.general, words)
+        return await self.double.wait_for_message(self.general, words)
 
     def heard(self) -> list[tuple[str, str]]:
         """Return who wrote what, without the notices of what is replied to."""
         return [
             (who, text)
-            for who, text in self.double.shown(self.general)
+            for who, text in self.double.channel_lines(self.general)
             if not text.startswith("-# Replying to")
         ]
 
     async def discussion(self) -> str:
         """Return what is discussed in the channel, once it is there."""
-        [binding] = await self.house.channels.all("local")
+        [binding] = await self.house.channels.list_bindings("local")
         assert binding.discussion is not None
         return binding.discussion
 
@@ -148,24 +148,24 @@ class Parley:
 
     async def told(self) -> bool:
         """Tell whether everything was told in the channel."""
-        [binding] = await self.house.channels.all("local")
-        standings = await self.house.events.standings("local", await self.discussion())
-        told = await self.house.channels.seqs(binding)
-        return all(standing.newest == told[run] for run, standing in standings.items())
+        [binding] = await self.house.channels.list_bindings("local")
+        standings = await self.house.events.discussion_progress("local", await self.discussion())
+        told = await self.house.channels.delivery_cursors(binding)
+        return all(standing.last_seq == told[run] for run, standing in standings.items())
 
-    def think_in(self, channel: Channel) -> None:
+    def think_in(self, channel: FakeChannel) -> None:
         """Let a channel be the thought-log, from when the bot joins."""
         self.settings = replace(self.settings, discord=replace(self.settings.discord, thoughts=channel.id))
 
     async def hush(self) -> None:
         """Stop all who speak."""
         for run in await self.house.discussions.live_runs("local"):
-            await self.house.runs.wish_stop("local", run.id)
+            await self.house.runs.request_stop("local", run.id)
         await self.over()
 
     async def until(self, ask: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) -> None:
         """Wait until what is asked for is as it must become."""
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
             while not is_so(await ask()):
                 await asyncio.sleep(0.01)
 
@@ -181,17 +181,17 @@ async def parley(
 ) -> AsyncIterator[Parley]:
     """Open a house with a bot in Discord; the account of this machine owns what is discussed."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-    monkeypatch.setattr(image_renderer, "SECONDS", 120.0)  # it includes the start of a process
+    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
     scripts = folder / "scripts.toml"
     scripts.write_text(SCRIPTS, "utf-8")
-    async with migrated_url("sqlite", folder) as database_url, serving(Double()) as double:
+    async with migrated_url("sqlite", folder) as database_url, serve_discord(FakeDiscord()) as double:
         settings = Settings(
             database_url=database_url,
             model="scripted/brief",
             providers={"scripted": ProviderConfig(script=str(scripts))},
             rates=UNHURRIED,
             tools=tools or {},
-            discord=Discord(**{"token": TOKEN, **options}),
+            discord=DiscordSettings(**{"token": FAKE_BOT_TOKEN, **options}),
         )
         pointed_at(double, monkeypatch)
         async with opened(settings, {"MOOT_SECRET": SECRET}, "") as house:
@@ -203,8 +203,8 @@ async def parley(
             finally:
                 await here.leave()
                 await here.hush()
-                await house.leave()
-        assert all(nobody_is_called(body) for body in double.guild.sent)
+                await house.shutdown_services()
+        assert all(nobody_is_called(body) for body in double.guild.request_bodies)
 
 
 def nobody_is_called(body: Json) -> bool:
@@ -213,10 +213,10 @@ def nobody_is_called(body: Json) -> bool:
     return not allowed.pop("replied_user", False) and allowed == {"parse": []}
 
 
-def pointed_at(double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
+def pointed_at(double: FakeDiscord, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let discord.py, as it is, find the double where it looks for Discord."""
-    monkeypatch.setattr(Route, "BASE", double.base)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(double.gateway.address))
+    monkeypatch.setattr(Route, "BASE", double.api_base_url)
+    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(double.gateway.gateway_url))
     monkeypatch.setattr(discord.VoiceClient, "warn_nacl", value=False)
     for module in (discord.client, discord.http, discord.webhook.async_):
         monkeypatch.setattr(module, "asyncio", Hurried())

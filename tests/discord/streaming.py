@@ -4,35 +4,41 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from moot.discord.format.mentions import Member, Room
-from moot.discord.format.pieces import Piece
-from moot.discord.format.pipeline import Degree, Outlet, Send
+from moot.discord.format.mentions import ChannelMember, ChannelMembers
+from moot.discord.format.pieces import MarkdownPiece
+from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter, OutgoingMessage
 from moot.discord.format.segmenter import Segmenter
 
-BOB = Member("11", ("Bob", "Bobby B"))
-TWINS = (Member("12", ("Sam",)), Member("13", ("Sam",)))
-ROOM = Room(speaker="Alpha", others=("Beta", "Gamma Ray"), members=(BOB, *TWINS))
+BOB = ChannelMember("11", ("Bob", "Bobby B"))
+TWINS = (ChannelMember("12", ("Sam",)), ChannelMember("13", ("Sam",)))
+ROOM = ChannelMembers(participant="Alpha", other_participants=("Beta", "Gamma Ray"), members=(BOB, *TWINS))
 CHANCE = 0.5
 
 
-def outlet(degree: Degree = 1, *, prefill: str = "", guard: bool = False) -> Outlet:
-    return Outlet(degree=degree, room=ROOM, chance=lambda: CHANCE, prefill=prefill, guard=guard)
+def outlet(degree: DeliveryStyle = 1, *, prefill: str = "", guard: bool = False) -> MessageFormatter:
+    return MessageFormatter(
+        delivery_style=degree,
+        channel_members=ROOM,
+        random_source=lambda: CHANCE,
+        prefill=prefill,
+        block_impersonation=guard,
+    )
 
 
-def sent(chunks: Sequence[str], to: Outlet) -> list[Send]:
+def sent(chunks: Sequence[str], to: MessageFormatter) -> list[OutgoingMessage]:
     sends = [send for chunk in chunks for send in to.feed(chunk)]
-    return sends + to.end()
+    return sends + to.finish_stream()
 
 
-def messages(text: str, degree: Degree = 1, *, prefill: str = "", guard: bool = False) -> list[str]:
+def messages(text: str, degree: DeliveryStyle = 1, *, prefill: str = "", guard: bool = False) -> list[str]:
     """What is sent of an answer that comes one character at a time."""
     return [send.text for send in sent(list(text), outlet(degree, prefill=prefill, guard=guard))]
 
 
-def pieces(text: str, *, sentences: bool = False) -> list[Piece]:
+def pieces(text: str, *, sentences: bool = False) -> list[MarkdownPiece]:
     segmenter = Segmenter(sentences=sentences)
     found = [piece for char in text for piece in segmenter.feed(char)]
-    return found + segmenter.end()
+    return found + segmenter.finish_text()
 
 
 # What answers are made of, and what trips over its neighbours.
@@ -89,7 +95,7 @@ _SHORT = (
 _LONG = ("x" * 300, "word " * 100, "line\n" * 30, "A sentence is here. " * 40, "| cell |\n" * 80)
 answers = st.lists(st.sampled_from(_SHORT + _LONG), min_size=1, max_size=30).map("".join)
 short_answers = st.lists(st.sampled_from(_SHORT), min_size=1, max_size=30).map("".join)
-degrees: st.SearchStrategy[Degree] = st.sampled_from((0, 1, 2, 3))
+degrees: st.SearchStrategy[DeliveryStyle] = st.sampled_from((0, 1, 2, 3))
 
 
 @st.composite

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.discord.addressing import MOST_ANSWERS, is_stop, named
+from moot.discord.addressing import MAX_RESPONDERS, find_named_participants, is_stop_request
 from moot.types.participants import Participant, participant_id
 from tests.discord.parley import parley
 
@@ -22,9 +22,9 @@ async def test_personas_that_name_each_other_go_on_for_three_more_turns(
                 ("Alpha", "What does Beta say?"),
                 ("Beta", "Ask Alpha."),
             ]
-            await here.double.until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
+            await here.double.wait_until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
             await here.over()
-        runs = await here.house.runs.of("local", await here.discussion())
+        runs = await here.house.runs.list_runs("local", await here.discussion())
         assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
 
 
@@ -37,7 +37,7 @@ async def test_where_nobody_was_called_upon_nobody_goes_on(
         await here.shown("What does Beta say?")
         await here.shown("Ask Alpha.")
         await here.until(here.told, lambda told: told)
-        assert len(await here.house.runs.of("local", await here.discussion())) == 1
+        assert len(await here.house.runs.list_runs("local", await here.discussion())) == 1
 
 
 async def test_who_asked_can_stop_those_who_go_on_by_themselves(
@@ -50,7 +50,7 @@ async def test_who_asked_can_stop_those_who_go_on_by_themselves(
         here.say("stop")
         await here.shown("And it w")
         await here.until(here.told, lambda told: told)
-        runs = await here.house.runs.of("local", await here.discussion())
+        runs = await here.house.runs.list_runs("local", await here.discussion())
         assert [(run.mode, run.status) for run in runs] == [
             ("consensus", "completed"),
             ("continue", "stopped"),
@@ -66,13 +66,15 @@ async def test_who_asked_can_stop_an_answer_that_is_made_anew_on_the_page(
         await here.shown("A brief answer.")
         await here.over()
         discussion = await here.discussion()
-        [_, answer] = await here.house.discussions.messages(discussion)
-        caller = await here.house.accounts.ensure_local()
-        anew = (await here.house.revising.again(caller, discussion, answer.id, "scripted/hanging")).run
+        [_, answer] = await here.house.discussions.list_messages(discussion)
+        caller = await here.house.accounts.ensure_local_account()
+        anew = (
+            await here.house.revising.regenerate_answer(caller, discussion, answer.id, "scripted/hanging")
+        ).run
         here.say("stop")
         await here.over()
-        assert (await here.house.runs.get("local", anew.id)).status == "stopped"
-        assert len(await here.house.discussions.messages(discussion)) == 2, "nobody was told of the stop"
+        assert (await here.house.runs.get_run("local", anew.id)).status == "stopped"
+        assert len(await here.house.discussions.list_messages(discussion)) == 2, "nobody was told of the stop"
 
 
 NAMES = ("Alpha", "Alpha 2", "Beta", "Devil's Advocate", "Über")
@@ -93,26 +95,26 @@ TABLE = [Participant(participant_id(name), name, "scripted/echo") for name in NA
     ],
 )
 def test_who_is_named_answers_in_the_order_of_naming(text: str, ids: tuple[str, ...]) -> None:
-    assert named(text, TABLE) == ids
+    assert find_named_participants(text, TABLE) == ids
 
 
 @given(st.lists(st.sampled_from([*NAMES, "somebody", "…"])))
 def test_nobody_answers_twice_and_never_too_many(words: list[str]) -> None:
-    found = named(" ".join(words), TABLE)
-    assert len(found) == len(set(found)) <= MOST_ANSWERS
+    found = find_named_participants(" ".join(words), TABLE)
+    assert len(found) == len(set(found)) <= MAX_RESPONDERS
 
 
 def test_at_a_table_of_nobody_nobody_is_named() -> None:
-    assert named("Alpha", []) == ()
+    assert find_named_participants("Alpha", []) == ()
 
 
 @pytest.mark.parametrize(
     "text", ["stop", "Stop!", "  WAIT… ", "enough.", "nevermind", "Never  mind", "**stop**"]
 )
 def test_a_stop_in_plain_words(text: str) -> None:
-    assert is_stop(text)
+    assert is_stop_request(text)
 
 
 @pytest.mark.parametrize("text", ["", "stop it there", "don't stop", "waiter", "Is that enough?"])
 def test_other_words_are_no_stop(text: str) -> None:
-    assert not is_stop(text)
+    assert not is_stop_request(text)

@@ -15,7 +15,7 @@ async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_p
         )
         asked = here.say("Why are tables round?")
         await here.shown("And the second.")
-        shown = here.double.shown(here.general)
+        shown = here.double.channel_lines(here.general)
         link = f"https://discord.com/channels/{here.double.guild.id}/{here.general.id}"
         assert shown[-4:] == [
             ("anna", "Why are tables round?"),
@@ -41,10 +41,10 @@ async def test_after_a_cut_the_session_goes_on_and_nothing_that_was_said_meanwhi
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/brief")
-        here.double.gateway.cut()
+        here.double.gateway.abort_connections()
         here.say("Are you there?")
         await here.shown("A brief answer.")
-        assert (here.double.gateway.identified, here.double.gateway.resumed) == (1, 1)
+        assert (here.double.gateway.identify_count, here.double.gateway.resume_count) == (1, 1)
 
 
 async def test_channels_are_taken_up_again_after_a_restart(
@@ -74,7 +74,7 @@ async def test_a_channel_that_is_deleted_is_told_of_elsewhere(
 
 async def test_commands_are_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with parley(tmp_path, monkeypatch) as here:
-        [moot] = here.double.rest.commands
+        [moot] = here.double.rest.registered_commands
         assert moot["name"] == "moot"
         assert [one["name"] for one in moot["options"]] == [
             "new",

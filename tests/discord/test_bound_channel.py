@@ -6,9 +6,9 @@ from unittest.mock import AsyncMock, MagicMock
 import discord
 import pytest
 
-from moot.discord.bound_channel import REST_KEPT, Bound
+from moot.discord.bound_channel import DELIVERY_STOPPED_TEXT, BoundChannel
 from moot.services.discussions import Saying
-from moot.types.errors import Busy
+from moot.types.errors import RateLimited
 from tests.discord.parley import Parley, parley
 
 
@@ -36,18 +36,22 @@ async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_el
         await here.command("new", participants="scripted/hanging")
         for times in range(1, 5):
             here.say(f"Tell me {times}.")
-            await here.double.until(
+            await here.double.wait_until(
                 lambda times=times: len([1 for _, text in here.heard() if text == "It begins."]) == times  # type: ignore[misc]
             )
         here.say("Shortly, for me.", who="bert")
         here.say("Shortly, at last.")
         here.say("stop", who="bert")  # who is not the one who asked
-        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 3)
+        await here.until(
+            lambda: here.house.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
+        )
         runs = await here.house.discussions.live_runs("local")
         assert len(runs) == 1
         here.say("stop")
-        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2)
-        said = await here.house.discussions.messages(await here.discussion())
+        await here.double.wait_until(
+            lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2
+        )
+        said = await here.house.discussions.list_messages(await here.discussion())
         asked = [one.content for one in said if one.role == "user"]
         assert asked[:6] == [
             *(f"anna: Tell me {times}." for times in range(1, 5)),
@@ -68,7 +72,7 @@ async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
         here.say("Enough!")
         await here.shown("And it w")
         await here.over()
-        said = await here.house.discussions.messages(await here.discussion())
+        said = await here.house.discussions.list_messages(await here.discussion())
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
 
 
@@ -93,10 +97,10 @@ async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
             assert await here.command("stop") == "All stop; what was said so far is kept."
         else:
             here.say("stop")
-            await here.shown(REST_KEPT)
+            await here.shown(DELIVERY_STOPPED_TEXT)
         await here.until(here.told, lambda told: told)
         assert ("Alpha", "And the second.") not in here.heard()
-        said = await here.house.discussions.messages(await here.discussion())
+        said = await here.house.discussions.list_messages(await here.discussion())
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
 
 
@@ -120,7 +124,7 @@ async def test_whoever_says_something_new_does_not_wait_for_pauses(
         await here.shown("The first word.")
         await here.over()
         here.say("And now?")
-        await here.double.until(lambda: [text for _, text in here.heard()].count("The first word.") == 2)
+        await here.double.wait_until(lambda: [text for _, text in here.heard()].count("The first word.") == 2)
         assert here.heard()[-4:] == [
             ("Alpha", "The first word."),
             ("anna", "And now?"),
@@ -137,18 +141,18 @@ async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
         here.say("Hello.")
         await here.shown("A brief answer.")
         await here.over()
-        caller = await here.house.accounts.ensure_local()
-        plan = await here.house.file_store.add(
+        caller = await here.house.accounts.ensure_local_account()
+        plan = await here.house.file_store.store_file(
             "local", caller.account, "plan.txt", "text/plain", "0", b"Oak."
         )
         saying = Saying(discussion=await here.discussion(), message="From the page.", files=(plan.id,))
-        await here.house.hall.say(caller, saying)
+        await here.house.hall.send_message(caller, saying)
         told = [
             ("local", "From the page."),
             ("local", "-# Attached there: plan.txt"),
             ("Alpha", "A brief answer."),
         ]
-        await here.double.until(lambda: here.heard()[-3:] == told)
+        await here.double.wait_until(lambda: here.heard()[-3:] == told)
 
 
 async def test_what_was_heard_before_a_crash_is_said_after_it(
@@ -159,12 +163,12 @@ async def test_what_was_heard_before_a_crash_is_said_after_it(
         await here.leave()
         asked = here.say("Did you hear that?")
         lost = here.say("And that?")
-        await here.house.channels.hear(here.general.id, asked["id"])
-        await here.house.channels.hear(here.general.id, lost["id"])
-        here.double.guild.delete(here.general, lost["id"])
+        await here.house.channels.enqueue_message(here.general.id, asked["id"])
+        await here.house.channels.enqueue_message(here.general.id, lost["id"])
+        here.double.guild.delete_message(here.general, lost["id"])
         await here.join()
         await here.shown("A brief answer.")
-        assert await here.house.channels.unsaid(here.general.id) == []
+        assert await here.house.channels.pending_messages(here.general.id) == []
 
 
 @pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
@@ -172,13 +176,13 @@ async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, fo
     kinds = {503: discord.DiscordServerError, 404: discord.NotFound}
     trouble = kinds[status](MagicMock(status=status), "")
     premises, channel = MagicMock(), MagicMock()
-    premises.channels.unsaid = AsyncMock(return_value=["1"])
-    premises.channels.forget = AsyncMock()
+    premises.channels.pending_messages = AsyncMock(return_value=["1"])
+    premises.channels.discard_message = AsyncMock()
     channel.fetch_message = AsyncMock(side_effect=trouble)
-    bound = Bound(premises, channel, MagicMock(), MagicMock(), None)
+    bound = BoundChannel(premises, channel, MagicMock(), MagicMock(), None)
     with nullcontext() if forgotten else pytest.raises(discord.DiscordServerError):
-        await bound._take_up()
-    assert premises.channels.forget.called is forgotten
+        await bound._restore_queue()
+    assert premises.channels.discard_message.called is forgotten
 
 
 async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
@@ -187,13 +191,13 @@ async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
     async with parley(tmp_path, monkeypatch) as here:
 
         async def say(_: str) -> None:
-            raise Busy("These are too many messages at once: try again in 6 s.", retry_after=6.0)
+            raise RateLimited("These are too many messages at once: try again in 6 s.", retry_after=6.0)
 
-        monkeypatch.setattr(here.house.limits, "say", say)
+        monkeypatch.setattr(here.house.limits, "count_message", say)
         await here.command("new", participants="scripted/brief")
         here.say("Again!")
         await here.shown("These are too many messages at once: try again in 6 s.")
-        assert await here.house.channels.unsaid(here.general.id) == []
+        assert await here.house.channels.pending_messages(here.general.id) == []
 
 
 async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
@@ -202,19 +206,19 @@ async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/brief")
         here.say("My cat is called Mia.")
-        await here.double.until(lambda: any(who == "Alpha" for who, _ in here.heard()))
+        await here.double.wait_until(lambda: any(who == "Alpha" for who, _ in here.heard()))
         await here.over()
         first = await here.discussion()
         await here.command("new", participants="scripted/brief")
         here.say("What is my cat called?")
-        await here.double.until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
+        await here.double.wait_until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
         await here.over()
         second = await here.discussion()
         assert second != first
-        said = await here.house.discussions.messages(second)
+        said = await here.house.discussions.list_messages(second)
         answer = next(one for one in said if one.participant)
-        told = await here.house.retelling.of("local", answer)
-        remembered = [one.part.text for one in told.pieces() if one.origin == "memory"]  # type: ignore[union-attr]
+        told = await here.house.retelling.replay_prompt("local", answer)
+        remembered = [one.part.text for one in told.prompt_pieces() if one.origin == "memory"]  # type: ignore[union-attr]
         assert len(remembered) == 1
         assert "- anna: My cat is called Mia." in remembered[0]
         assert "What is my cat called?" not in remembered[0]

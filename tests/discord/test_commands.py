@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.discord.commands import MODES, _new_options
+from moot.discord.commands import MODE_NAMES, _parse_new_options
 from moot.types.errors import UsageError
 from tests.discord.parley import Parley, parley
 
@@ -18,7 +18,7 @@ async def mentioned(here: Parley, text: str) -> str:
             if one.get("message_reference", {}).get("message_id") == asked["id"]
         ]
 
-    await here.double.until(lambda: bool(replies()))
+    await here.double.wait_until(lambda: bool(replies()))
     return replies()[0]
 
 
@@ -73,11 +73,11 @@ async def test_the_same_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         here.say(f"<@{here.double.guild.bot['id']}> stop me if you know this one")
         await here.shown("It begins.")
         assert await mentioned(here, "stop Alpha") == "Alpha stops."
-        await here.double.until(lambda: ("Beta", "It begins.") in here.heard())
+        await here.double.wait_until(lambda: ("Beta", "It begins.") in here.heard())
         assert "The table is speaking." in await mentioned(here, "status")
         assert await mentioned(here, "stop") == "All stop; what was said so far is kept."
         await here.over()
-        asked = (await here.house.discussions.messages(await here.discussion()))[0]
+        asked = (await here.house.discussions.list_messages(await here.discussion()))[0]
         assert asked.content == "anna: stop me if you know this one"
 
 
@@ -86,17 +86,17 @@ async def test_a_discussion_of_the_page_goes_on_in_a_channel(
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/brief", channel=here.aside)
-        here.double.say(here.aside, "anna", "A table for two.")
-        await here.double.until_shown(here.aside, "A brief answer.")
+        here.double.post_message(here.aside, "anna", "A table for two.")
+        await here.double.wait_for_message(here.aside, "A brief answer.")
         await here.over()
         id = await here.discussion()
         assert "Here goes on: " in await here.command("new", discussion=id)
         assert "There is no discussion 'dis_x'" in await here.command("new", discussion="dis_x")
         here.say("And here?")
         await here.shown("A brief answer.")
-        await here.double.until(
+        await here.double.wait_until(
             lambda: (
-                here.double.shown(here.aside)[-2:]
+                here.double.channel_lines(here.aside)[-2:]
                 == [("local", "anna: And here?"), ("Alpha", "A brief answer.")]
             )
         )
@@ -114,15 +114,15 @@ async def test_somebody_who_is_not_there_cannot_be_stopped(
 
 
 def test_options_by_mention() -> None:
-    assert _new_options("sceptic, engineer mode=debate rounds=3") == {
+    assert _parse_new_options("sceptic, engineer mode=debate rounds=3") == {
         "participants": "sceptic, engineer",
         "mode": "debate",
         "rounds": 3,
     }
-    assert _new_options("") == {"participants": ""}
+    assert _parse_new_options("") == {"participants": ""}
     with pytest.raises(UsageError, match="rounds"):
-        _new_options("rounds=many")
+        _parse_new_options("rounds=many")
 
 
 def test_all_modes_can_be_chosen() -> None:
-    assert MODES == ("single", "parallel", "consensus", "debate", "advisors", "directed")
+    assert MODE_NAMES == ("single", "parallel", "consensus", "debate", "advisors", "directed")

@@ -16,28 +16,28 @@ async def test_a_wrong_token_is_told_and_everything_else_goes_on(
 ) -> None:
     async with parley(tmp_path, monkeypatch, joined=False, token="of-nobody") as here:
         await here.begin()
-        await here.double.until(lambda: connection.REFUSED in caplog.text)
+        await here.double.wait_until(lambda: connection.REJECTED_TEXT in caplog.text)
         assert "of-nobody" not in caplog.text
         assert await is_well(here)
-        assert here.double.gateway.identified == 0
+        assert here.double.gateway.identify_count == 0
 
 
 async def test_missing_intents_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with parley(tmp_path, monkeypatch, joined=False) as here:
-        here.double.gateway.privileged = False
+        here.double.gateway.allows_privileged_intents = False
         await here.begin()
-        await here.double.until(lambda: connection.NO_INTENTS in caplog.text)
+        await here.double.wait_until(lambda: connection.MISSING_INTENTS_TEXT in caplog.text)
         assert await is_well(here)
 
 
 async def test_a_discord_that_is_away_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(connection, "FIRST_WAIT", 0.05)
+    monkeypatch.setattr(connection, "FIRST_BACKOFF_SECONDS", 0.05)
     async with parley(tmp_path, monkeypatch, joined=False) as here:
-        here.double.faults.add("GET /users/@me", "lost", times=2)
+        here.double.faults.add_fault("GET /users/@me", "lost", times=2)
         await here.join()
         assert "Discord cannot be reached" in caplog.text
         await here.command("new", participants="scripted/brief")
@@ -50,9 +50,9 @@ async def test_a_session_that_cannot_be_resumed_begins_anew(
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/brief")
-        here.double.gateway.forget()
-        here.double.gateway.cut()
-        await here.double.until(lambda: here.double.gateway.identified == 2)
+        here.double.gateway.drop_session()
+        here.double.gateway.abort_connections()
+        await here.double.wait_until(lambda: here.double.gateway.identify_count == 2)
         here.say("Well?")
         await here.shown("A brief answer.")
 
@@ -63,7 +63,7 @@ async def test_a_part_that_fails_begins_anew_and_hurts_nothing_else(
     monkeypatch.setattr("moot.discord.bot.AGAIN_SECONDS", 0.05)
     broken = [True]
     async with parley(tmp_path, monkeypatch) as here:
-        whole = here.house.channels.told
+        whole = here.house.channels.delivery_progress
 
         async def told(id: str, run: str) -> object:
             if broken:
@@ -71,7 +71,7 @@ async def test_a_part_that_fails_begins_anew_and_hurts_nothing_else(
                 raise RuntimeError("a mistake of ours")
             return await whole(id, run)
 
-        monkeypatch.setattr(here.house.channels, "told", told)
+        monkeypatch.setattr(here.house.channels, "delivery_progress", told)
         await here.command("new", participants="scripted/brief")
         here.say("Well?")
         await here.shown("A brief answer.")

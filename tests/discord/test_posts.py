@@ -1,7 +1,7 @@
 import pytest
 
-from moot.discord.format.messages import LONGEST
-from moot.discord.posts import MOOT, Letter, Post, Speaker, speaker_of
+from moot.discord.format.messages import MAX_MESSAGE_CHARS
+from moot.discord.posts import MOOT_AUTHOR, MessageAuthor, MessagePayload, PlannedMessage, participant_author
 from moot.types.participants import Participant
 
 
@@ -16,12 +16,12 @@ from moot.types.participants import Participant
     ],
 )
 def test_names_are_those_that_discord_lets_webhooks_have(name: str, shown: str) -> None:
-    assert Letter(key="", text="", speaker=Speaker(name)).username == shown
+    assert MessagePayload(key="", text="", author=MessageAuthor(name)).username == shown
 
 
 def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
     def shown(name: str, text: str) -> str:
-        return Letter(key="", text=text, speaker=Speaker(name)).under_own_name
+        return MessagePayload(key="", text=text, author=MessageAuthor(name)).text_with_name
 
     assert shown("Al*pha", "Yes.") == "**Alpha:** Yes."
     assert shown("Moot", "Yes.") == "Yes."
@@ -29,18 +29,25 @@ def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
 
 
 def test_the_longest_table_fits_also_under_the_longest_name() -> None:
-    letter = Letter(key="", text=f"```\n{'x' * LONGEST}\n```", speaker=Speaker("y" * 100))
-    assert len(letter.under_own_name) <= 2000
+    letter = MessagePayload(
+        key="", text=f"```\n{'x' * MAX_MESSAGE_CHARS}\n```", author=MessageAuthor("y" * 100)
+    )
+    assert len(letter.text_with_name) <= 2000
 
 
 def test_a_picture_of_ones_own_is_shown_and_else_one_of_discords() -> None:
     own = Participant("alpha", "Alpha", "scripted/one", avatar="https://moot.example/a.png")
-    assert speaker_of(own).avatar == "https://moot.example/a.png"
-    bare = speaker_of(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
+    assert participant_author(own).avatar == "https://moot.example/a.png"
+    bare = participant_author(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
     assert bare is not None
     assert bare.startswith("https://cdn.discordapp.com/embed/avatars/")
 
 
 def test_a_post_is_text_without_pauses_unless_it_says_so() -> None:
-    post = Post(place=1, text="Yes.", speaker=MOOT)
-    assert (post.kind, post.pause, post.typing, post.thought) == ("text", 0.0, 0.0, False)
+    post = PlannedMessage(position=1, text="Yes.", author=MOOT_AUTHOR)
+    assert (post.kind, post.pause_seconds, post.typing_seconds, post.is_reasoning) == (
+        "text",
+        0.0,
+        0.0,
+        False,
+    )

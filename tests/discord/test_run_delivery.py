@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.discord.run_delivery import reply_notice
+from moot.discord.run_delivery import format_reply_notice
 from tests.discord.parley import Held, parley
 
 
@@ -15,8 +15,8 @@ async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
         await here.command("new", participants="scripted/thinker")
         here.say("Well?")
         await here.shown("So be it.")
-        await here.double.until_shown(here.aside, "Hm, let me see.")
-        assert here.double.shown(here.aside) == [("Alpha", "Hm, let me see.")]
+        await here.double.wait_for_message(here.aside, "Hm, let me see.")
+        assert here.double.channel_lines(here.aside) == [("Alpha", "Hm, let me see.")]
         assert ("Alpha", "Hm, let me see.") not in here.heard()
 
 
@@ -29,9 +29,9 @@ async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
         await here.command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
         here.double.guild.remove_channel(here.aside)
         here.say("Well?")
-        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "So be it."]) == 2)
+        await here.double.wait_until(lambda: len([1 for _, text in here.heard() if text == "So be it."]) == 2)
         await here.until(here.told, lambda told: told)
-        [binding] = await here.house.channels.all("local")
+        [binding] = await here.house.channels.list_bindings("local")
         assert binding.trouble is None
         assert "the thought-log is closed" in caplog.text
 
@@ -64,10 +64,10 @@ async def test_the_whiteboard_is_shown_after_a_lesson(
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/teacher, scripted/student", mode="directed")
         here.say("Why does a table stand?")
-        await here.double.until(lambda: any("whiteboard.png" in text for _, text in here.heard()))
+        await here.double.wait_until(lambda: any("whiteboard.png" in text for _, text in here.heard()))
         await here.over()
         await here.command("whiteboard")
-        assert here.double.rest.replies[-1]["files"] == ["whiteboard.png"]
+        assert here.double.rest.command_replies[-1]["files"] == ["whiteboard.png"]
 
 
 async def test_what_turns_out_to_be_thought_is_taken_back(
@@ -97,14 +97,16 @@ async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
-        here.double.faults.add("POST /webhooks/", "lost", skip=times)  # and it does not hear of it any more
+        here.double.faults.add_fault(
+            "POST /webhooks/", "lost", skip=times
+        )  # and it does not hear of it any more
         await here.command("new", participants="scripted/one, scripted/one")
         here.say("Why?")
         before = 2 + times
-        await here.double.until(lambda: len(here.general.messages) >= before)
+        await here.double.wait_until(lambda: len(here.general.messages) >= before)
         await here.leave()
         await here.join()
-        await here.double.until(lambda: [text for _, text in here.heard()].count("And the second.") == 2)
+        await here.double.wait_until(lambda: [text for _, text in here.heard()].count("And the second.") == 2)
         await here.until(here.told, lambda told: told)
         assert sorted(here.heard()[-4:]) == [
             ("Alpha", "And the second."),
@@ -123,7 +125,7 @@ async def test_with_typing_between_them_messages_still_come_in_order(
         here.say("Why?")
         await here.shown("And the second.")
         assert here.heard()[-2:] == [("Alpha", "The first word."), ("Alpha", "And the second.")]
-        assert here.general.typed >= 1
+        assert here.general.typing_count >= 1
 
 
 async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
@@ -134,8 +136,8 @@ async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
         await here.command("new", participants="scripted/hanging")
         here.say("Tell me all.")
         await here.shown("It begins.")
-        typed = here.general.typed
-        await here.double.until(lambda: here.general.typed > typed + 2)
+        typed = here.general.typing_count
+        await here.double.wait_until(lambda: here.general.typing_count > typed + 2)
         await here.command("stop")
         await here.over()
 
@@ -146,17 +148,17 @@ async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: p
         held = Held(monkeypatch, seconds=0.2)
         await here.command("new", participants="scripted/dribbling")
         here.say("Drip?")
-        await here.double.until(lambda: here.general.typed == 1)
+        await here.double.wait_until(lambda: here.general.typing_count == 1)
         held.free.set()
         await here.shown("drop.")
-        assert here.general.typed == 1
+        assert here.general.typing_count == 1
 
 
 def test_a_long_question_is_shown_by_its_beginning() -> None:
-    notice = reply_notice("anna", "why\n" * 40, "https://x")
+    notice = format_reply_notice("anna", "why\n" * 40, "https://x")
     assert notice == f"-# Replying to anna: {('why ' * 20).strip()}… (https://x)"
 
 
 def test_code_in_a_question_is_shown_without_its_fences() -> None:
-    notice = reply_notice("anna", "Why?\n```py\n" + "x" * 90 + "\n```", "https://x")
+    notice = format_reply_notice("anna", "Why?\n```py\n" + "x" * 90 + "\n```", "https://x")
     assert notice == f"-# Replying to anna: Why? py {'x' * 72}… (https://x)"

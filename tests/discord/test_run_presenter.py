@@ -5,10 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.discord.approvals import AGAIN, CUT_OFF, OUTCOMES
-from moot.discord.posts import MOOT, Drop, Post, Settle, Speaker, Step, Unsay
-from moot.discord.run_presenter import Recital
-from moot.types.chunks import Finish, Usage
+from moot.discord.approvals import INTERRUPTED_TEXT, OUTCOME_TEXTS, REPEATED_CALL_WARNING
+from moot.discord.posts import (
+    MOOT_AUTHOR,
+    DeliveryStep,
+    DropPending,
+    MessageAuthor,
+    PlannedMessage,
+    ResolvePrompt,
+    Retract,
+)
+from moot.discord.run_presenter import RunPresenter
+from moot.types.chunks import FinishReason, Usage
 from moot.types.debate import CrossModel, Summary
 from moot.types.drawing import Open
 from moot.types.events import (
@@ -30,10 +38,10 @@ from moot.types.events import (
     TurnStatus,
 )
 from moot.types.faults import Fault
-from moot.types.participants import seat
-from moot.types.tools import Approval
+from moot.types.participants import make_participants
+from moot.types.tools import ApprovalOutcome
 
-TABLE = seat(("scripted/one", "scripted/two", "scripted/three"))
+TABLE = make_participants(("scripted/one", "scripted/two", "scripted/three"))
 STARTED = RunStarted(participants=TABLE)
 
 
@@ -50,7 +58,7 @@ def ended(
     status: TurnStatus = "completed",
     fault: Fault | None = None,
     thoughts: str = "",
-    finish: Finish | None = None,
+    finish: FinishReason | None = None,
 ) -> Event:
     return TurnEnded(
         participant=who,
@@ -66,28 +74,28 @@ def ended(
     )
 
 
-def recital(notice: str = "", opening: Sequence[str] = ()) -> Recital:
-    return Recital(
-        degree=1,
+def recital(notice: str = "", opening: Sequence[str] = ()) -> RunPresenter:
+    return RunPresenter(
+        delivery_style=1,
         notice=notice,
-        opening=(Speaker("anna"), opening) if opening else None,
-        chance=lambda: 0.0,
+        opening=(MessageAuthor("anna"), opening) if opening else None,
+        random_source=lambda: 0.0,
     )
 
 
-def told(*events: Event, of: Recital | None = None) -> list[Step]:
+def told(*events: Event, of: RunPresenter | None = None) -> list[DeliveryStep]:
     reciting = of or recital()
-    return [step for event in events for step in reciting.hear(event)]
+    return [step for event in events for step in reciting.present_event(event)]
 
 
-def said(steps: Sequence[Step]) -> list[tuple[str, str]]:
-    return [(step.speaker.name, step.text) for step in steps if isinstance(step, Post)]
+def said(steps: Sequence[DeliveryStep]) -> list[tuple[str, str]]:
+    return [(step.author.name, step.text) for step in steps if isinstance(step, PlannedMessage)]
 
 
 def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> None:
     steps = told(STARTED, begun("alpha"), words("alpha", "One.\n\nTw"), words("alpha", "o."), ended("alpha"))
     assert said(steps) == [("Alpha", "One."), ("Alpha", "Two.")]
-    assert [step.place for step in steps if not isinstance(step, Drop)] == [0, 1]
+    assert [step.position for step in steps if not isinstance(step, DropPending)] == [0, 1]
 
 
 def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
@@ -144,10 +152,10 @@ def test_what_was_told_of_an_attempt_that_failed_is_taken_back() -> None:
         words("alpha", "Right."),
         ended("alpha"),
     )
-    assert [type(step) for step in steps] == [Post, Unsay, Post]
+    assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
     unsaid = steps[1]
-    assert isinstance(unsaid, Unsay)
-    assert unsaid.places == (0,)
+    assert isinstance(unsaid, Retract)
+    assert unsaid.retracted_positions == (0,)
     assert said(steps)[-1] == ("Alpha", "Right.")
 
 
@@ -156,13 +164,13 @@ def test_text_that_turned_out_to_be_thought_is_taken_back_too() -> None:
     steps = told(
         STARTED, begun("alpha"), words("alpha", "Hm.\n\nSo"), retracted, words("alpha", "So."), ended("alpha")
     )
-    assert [type(step) for step in steps] == [Post, Unsay, Post]
+    assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
 
 
 def test_a_turn_that_failed_leaves_only_the_reason() -> None:
     fault = Fault(kind="auth", message="The key is wrong.\nChange it.", retryable=False)
     steps = told(STARTED, begun("alpha"), words("alpha", "Half.\n\nA"), ended("alpha", "failed", fault))
-    assert [type(step) for step in steps] == [Post, Unsay, Post]
+    assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
     assert said(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
 
 
@@ -192,7 +200,7 @@ def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() ->
     assert said(told(*events, ended("alpha", "stopped"))) == [("Alpha", "One."), ("Alpha", "Two")]
     steps = told(*events, ended("alpha", "interrupted"), RunEnded(status="interrupted"))
     assert said(steps) == [("Alpha", "One.")]
-    assert [type(step) for step in steps] == [Post, Drop, Drop]
+    assert [type(step) for step in steps] == [PlannedMessage, DropPending, DropPending]
 
 
 def test_before_a_tool_is_called_what_was_said_is_told() -> None:
@@ -202,11 +210,11 @@ def test_before_a_tool_is_called_what_was_said_is_told() -> None:
     reciting = recital()
     steps = told(STARTED, begun("alpha"), words("alpha", "Let me look."), called, of=reciting)
     assert said(steps) == [("Alpha", "Let me look.")]
-    assert reciting.in_tools
+    assert reciting.is_calling_tools
     told(begun("beta"), words("beta", "Meanwhile."), words("alpha", "Found"), of=reciting)
-    assert reciting.in_tools
-    reciting.hear(ended("alpha"))
-    assert not reciting.in_tools
+    assert reciting.is_calling_tools
+    reciting.present_event(ended("alpha"))
+    assert not reciting.is_calling_tools
 
 
 def asking(call: str = "call_1", *, again: bool = False) -> tuple[Event, Event]:
@@ -215,7 +223,7 @@ def asking(call: str = "call_1", *, again: bool = False) -> tuple[Event, Event]:
     return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=again, **where)
 
 
-def answered(answer: Approval, call: str = "call_1") -> Event:
+def answered(answer: ApprovalOutcome, call: str = "call_1") -> Event:
     return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call, answer=answer)
 
 
@@ -226,29 +234,29 @@ QUESTION = """\
 ```"""
 
 
-@pytest.mark.parametrize("answer", OUTCOMES)
-def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: Approval) -> None:
+@pytest.mark.parametrize("answer", OUTCOME_TEXTS)
+def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: ApprovalOutcome) -> None:
     reciting = recital()
     steps = told(STARTED, begun("alpha"), words("alpha", "Now."), *asking(), of=reciting)
-    assert steps[-1] == Post(place=1, text=QUESTION, speaker=MOOT, call="call_1")
-    assert [one.call for one in reciting.questions] == ["call_1"]
+    assert steps[-1] == PlannedMessage(position=1, text=QUESTION, author=MOOT_AUTHOR, call_id="call_1")
+    assert [one.call_id for one in reciting.open_approvals] == ["call_1"]
     assert told(answered(answer), ended("alpha"), of=reciting) == [
-        Settle(place=2, question=1, text=f"{QUESTION}\n-# {OUTCOMES[answer]}")
+        ResolvePrompt(position=2, prompt_position=1, text=f"{QUESTION}\n-# {OUTCOME_TEXTS[answer]}")
     ]
-    assert reciting.questions == ()
+    assert reciting.open_approvals == ()
 
 
 def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_been_done() -> None:
     steps = told(STARTED, begun("alpha"), *asking(), begun("alpha"), *asking("call_2", again=True))
     [first, settled, second] = steps
-    assert isinstance(settled, Settle)
-    assert (settled.question, settled.text) == (0, f"{QUESTION}\n-# {CUT_OFF}")
-    assert said([first, second]) == [("Moot", QUESTION), ("Moot", f"{QUESTION}\n{AGAIN}")]
+    assert isinstance(settled, ResolvePrompt)
+    assert (settled.prompt_position, settled.text) == (0, f"{QUESTION}\n-# {INTERRUPTED_TEXT}")
+    assert said([first, second]) == [("Moot", QUESTION), ("Moot", f"{QUESTION}\n{REPEATED_CALL_WARNING}")]
 
 
 def test_thoughts_go_to_the_thought_log() -> None:
     steps = told(STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha", thoughts="Hm. " * 1000))
-    thoughts = [step for step in steps if isinstance(step, Post) and step.thought]
+    thoughts = [step for step in steps if isinstance(step, PlannedMessage) and step.is_reasoning]
     assert len(thoughts) == 4
     assert all(len(one.text) <= 1950 for one in thoughts)
 
@@ -291,7 +299,7 @@ def test_what_is_so_in_every_turn_is_told_once() -> None:
 def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
     drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=Open())
     [post] = told(STARTED, drawn, RunEnded(status="completed"))
-    assert isinstance(post, Post)
+    assert isinstance(post, PlannedMessage)
     assert post.kind == "board"
     assert told(STARTED, RunEnded(status="completed")) == []
 

@@ -27,7 +27,7 @@ async def works(
         await settle(database)
         await employ(database, WORKER, OTHER)
         works = Works(database)
-        writing = asyncio.create_task(works.journal.write_for_ever())
+        writing = asyncio.create_task(works.journal.write_forever())
         await works.runs.launch()  # while it looks for runs to take up, it would find those of the first test
         yield works
         writing.cancel()

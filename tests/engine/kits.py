@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from moot.engine.tools.approval_policy import Standing, Wanted
-from moot.engine.tools.toolset import Offer, Toolkit
+from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
+from moot.engine.tools.toolset import ToolBinding, Toolset
 from moot.tools.fake import FakeTool, FakeToolbox
-from moot.types.tools import Decision, ToolInfo
+from moot.types.tools import ApprovalDecision, ToolInfo
 
 WORD = Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}')
 Work = Callable[[Mapping[str, Any]], Awaitable[str]]
@@ -27,25 +27,25 @@ async def never(_: Mapping[str, Any]) -> str:
 class Asked:
     """Somebody who answers what they were told to; None never answers."""
 
-    def __init__(self, answer: Decision | None = "allow", standing: Standing = "wanted") -> None:
+    def __init__(self, answer: ApprovalDecision | None = "allow", standing: ApprovalState = "wanted") -> None:
         self.log: list[str] = []
         self._answer = answer
         self._standing = standing
 
-    async def standing(self, wanted: Wanted) -> Standing:
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
         return self._standing
 
-    async def ask(self, wanted: Wanted) -> None:
-        self.log.append(f"asked {wanted.tool}")
+    async def request_approval(self, request: ToolCallRequest) -> None:
+        self.log.append(f"asked {request.tool}")
 
-    async def answer(self, wanted: Wanted) -> Decision:
+    async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision:
         if self._answer is None:
             await asyncio.Event().wait()
         assert self._answer is not None
         return self._answer
 
-    async def begin(self, wanted: Wanted) -> None:
-        self.log.append(f"begun {wanted.tool}")
+    async def record_call_start(self, request: ToolCallRequest) -> None:
+        self.log.append(f"begun {request.tool}")
 
 
 class Bench:
@@ -64,5 +64,5 @@ class Bench:
         info = ToolInfo(name="look_up", description="Looks.", parameters=WORD, effects=effects)
         self.box = FakeToolbox(FakeTool(info, work))
         self.asked = asked or Asked()
-        offer = Offer(title="dict/look_up", info=info, toolbox=self.box, trusted=trusted)
-        self.kit = Toolkit([offer], self.asked, tool_seconds, approval_seconds)
+        offer = ToolBinding(title="dict/look_up", info=info, toolbox=self.box, trusted=trusted)
+        self.kit = Toolset([offer], self.asked, tool_seconds, approval_seconds)

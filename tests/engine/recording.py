@@ -7,20 +7,20 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from moot.engine.events.hub import Feeds
-from moot.engine.events.writer import Journal
-from moot.engine.runs.transcript import Record
+from moot.engine.events.hub import EventHub
+from moot.engine.events.writer import EventWriter
+from moot.engine.runs.transcript import StoredTranscript
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import Events
-from moot.store.runs.runs import Claim
+from moot.store.runs.event_log import EventLog
+from moot.store.runs.runs import RunLease
 from moot.types.chunks import Usage
 from moot.types.events import Answer, Event, TurnEnded, TurnStatus
 from tests.store.running import first_run
 
 
 class Kept:
-    def __init__(self, database: Database, run: Claim, record: Record) -> None:
+    def __init__(self, database: Database, run: RunLease, record: StoredTranscript) -> None:
         self.run = run
         self.record = record
         self._database = database
@@ -29,32 +29,32 @@ class Kept:
         return await told(self._database, self.run)
 
     async def messages(self) -> list[tuple[str, str, str]]:
-        said = await Discussions(self._database).messages(self.run.discussion)
+        said = await Discussions(self._database).list_messages(self.run.discussion)
         return [(message.content, message.thoughts, message.status) for message in said]
 
 
-async def told(database: Database, run: Claim) -> list[Event]:
-    rows = await Events(database).read(run.run, 0)
+async def told(database: Database, run: RunLease) -> list[Event]:
+    rows = await EventLog(database).read_events(run.run, 0)
     return [msgspec.json.decode(body, type=Event) for _, body in rows]
 
 
 @asynccontextmanager
 async def kept(
-    database: Database, before: Sequence[Event] = (), *, again: Claim | None = None
+    database: Database, before: Sequence[Event] = (), *, again: RunLease | None = None
 ) -> AsyncIterator[Kept]:
     run = again or await first_run(database)
     before = [*before, *await told(database, run)]
-    events = Events(database)
-    journal = Journal(events, Feeds(events), lambda _: pytest.fail("nobody else has the run"))
-    writing = asyncio.create_task(journal.write_for_ever())
+    events = EventLog(database)
+    journal = EventWriter(events, EventHub(events), lambda _: pytest.fail("nobody else has the run"))
+    writing = asyncio.create_task(journal.write_forever())
 
     async def log() -> list[Event]:
-        await journal.written()
+        await journal.flush_events()
         return await told(database, run)
 
     try:
-        yield Kept(database, run, Record(journal.open(run), run, (), before, log))
-        await journal.written()
+        yield Kept(database, run, StoredTranscript(journal.open_run(run), run, (), before, log))
+        await journal.flush_events()
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

@@ -5,28 +5,28 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from moot.engine.runs.inline import at_once
-from moot.engine.runs.table import LiveTable, S
-from moot.engine.tools.session import Workshop
-from moot.engine.turns.context import Scene
-from moot.engine.turns.model_caller import Speaker
+from moot.engine.runs.inline import run_step_directly
+from moot.engine.runs.table import RunTable, S
+from moot.engine.tools.session import ToolSession
+from moot.engine.turns.context import RunContext
+from moot.engine.turns.model_caller import ModelCaller
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
-from moot.streaming.cancellation import Stop
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
+from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Limits
 from moot.types.billing import Charge
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.errors import UsageError
-from moot.types.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta
-from moot.types.participants import Participant, seat
+from moot.types.events import ANALYSIS_RESULTS, ANSWERED_STATUSES, AnalysisResult, Event, TextDelta, TurnKey
+from moot.types.participants import Participant, make_participants
 from moot.types.requests import ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-SPEAKER = Speaker(Limits(idle=5, total=30), backoff=0.001, jitter=lambda: 0.5)
+SPEAKER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
 QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", number=1)
 
 
@@ -34,14 +34,14 @@ class Recorded(ScriptedProvider):
     """Scripts that remember what they were asked, and whose answers were heard to their end or closed."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
-        super().__init__(Scripts({**BUILT_IN, **scripts}))
+        super().__init__(Scripts({**BUILT_IN_SCRIPTS, **scripts}))
         self.asked: list[ModelRequest] = []
         self.closed = 0
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked.append(request)
         try:
-            async for chunks in super().stream(request, key):
+            async for chunks in super().stream_chunks(request, key):
                 yield chunks
         finally:
             self.closed += 1
@@ -54,24 +54,24 @@ class Said:
     """
 
     def __init__(self, said: Sequence[Message]) -> None:
-        self.said = list(said)
-        self.found: list[Finding] = []
+        self.messages = list(said)
+        self.analysis_results: list[AnalysisResult] = []
         self.lanes: dict[str, Lane] = {}
         self.charges: list[Charge] = []
-        self.spent = 0.0
-        self.open: set[Seat] = set()
+        self.spent_usd = 0.0
+        self.open: set[TurnKey] = set()
         self.events: list[Event] = []
         self.heard: Callable[[Event], None] = lambda _: None
 
-    def is_open(self, seat: Seat) -> bool:
-        return seat in self.open
+    def has_open_turn(self, turn_key: TurnKey) -> bool:
+        return turn_key in self.open
 
-    async def append(self, events: list[Event]) -> None:
+    async def append_events(self, events: list[Event]) -> None:
         for event in events:
             self.heard(event)
             self.events.append(event)
 
-    async def keep(
+    async def commit_event(
         self,
         event: Event,
         message: Message | None = None,
@@ -80,21 +80,21 @@ class Said:
         charges: Sequence[Charge] = (),
     ) -> int:
         if message is not None:
-            self.said.append(replace(message, number=len(self.said) + 1))
-        if isinstance(event, FINDINGS):
-            self.found.append(event)
+            self.messages.append(replace(message, number=len(self.messages) + 1))
+        if isinstance(event, ANALYSIS_RESULTS):
+            self.analysis_results.append(event)
         self.lanes |= {lane.participant: lane for lane in lanes}
         self.charges += charges
-        self.spent += sum(charge.cost or 0.0 for charge in charges)
-        await self.append([event])
-        return len(self.said)
+        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
+        await self.append_events([event])
+        return len(self.messages)
 
-    def forget(self, participant: str) -> None:
-        mine = [m for m in self.said if m.participant == participant]
-        answered = {m.stage for m in mine if m.status in ANSWERED}
-        gone = [m for m in mine if m.status not in ANSWERED]
-        gone += [m for m in self.said if m.hidden and m.thread == participant and m.stage not in answered]
-        self.said = [m for m in self.said if m not in gone]
+    def discard_failed_turns(self, participant: str) -> None:
+        mine = [m for m in self.messages if m.participant == participant]
+        answered = {m.stage for m in mine if m.status in ANSWERED_STATUSES}
+        gone = [m for m in mine if m.status not in ANSWERED_STATUSES]
+        gone += [m for m in self.messages if m.hidden and m.thread == participant and m.stage not in answered]
+        self.messages = [m for m in self.messages if m not in gone]
 
 
 class Stage:
@@ -109,31 +109,31 @@ class Stage:
         scripts: Mapping[str, Script] | None = None,
         provider: Recorded | None = None,
         revision: int = 0,
-        workshop: Workshop | None = None,
+        workshop: ToolSession | None = None,
         **more: object,
     ) -> None:
-        plan = Plan(**{"mode": mode, "participants": seat(models), **more})  # type: ignore[arg-type]
+        plan = RunPlan(**{"mode": mode, "participants": make_participants(models), **more})  # type: ignore[arg-type]
         self.provider = provider or Recorded(scripts or {})
         self.transcript = Said(said)
-        self.stop = Stop()
+        self.stop = StopSignal()
         self.steps: list[str] = []
         self.came: dict[str, str] = {}  # what every step came to
         self.recorded: dict[str, str] = {}  # what steps came to before a crash: they are not done again
         self._refused = refused or {}
-        scene = Scene(run="run_1", discussion="dis_1", plan=plan, revision=revision)
-        self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step, workshop)
+        scene = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
+        self.table = RunTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step, workshop)
 
-    async def _chain(self, who: Participant) -> Sequence[Resolved]:
+    async def _chain(self, who: Participant) -> Sequence[ResolvedModel]:
         if who.id in self._refused:
             raise self._refused[who.id]
-        return [Resolved(who.model, self.provider, who.model, KeyRing(()))]
+        return [ResolvedModel(who.model, self.provider, who.model, KeyRing(()))]
 
     async def _step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         self.steps.append(name)
         if name in self.recorded:
             self.came[name] = self.recorded[name]
             return cast("S", self.recorded[name])
-        came = await at_once(name, body)
+        came = await run_step_directly(name, body)
         self.came[name] = came
         return came
 
@@ -148,7 +148,7 @@ class Stage:
 
     @property
     def answers(self) -> list[Message]:
-        return [message for message in self.transcript.said if message.role == "assistant"]
+        return [message for message in self.transcript.messages if message.role == "assistant"]
 
     @property
     def told(self) -> list[str]:

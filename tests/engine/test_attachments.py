@@ -2,9 +2,9 @@ import pytest
 from msgspec.structs import replace
 
 from moot.engine import attachments as module
-from moot.engine.attachments import Attaching, attached
-from moot.prompts.attachments import left_out
-from moot.prompts.parts import Enclosed
+from moot.engine.attachments import Attachments, load_attached_files
+from moot.prompts.attachments import file_omission_note
+from moot.prompts.parts import Attachment
 from moot.providers.catalog import ProviderConfig
 from moot.providers.registry import Registry
 from moot.store.database import Database
@@ -13,13 +13,13 @@ from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.errors import UsageError
 from moot.types.files import StoredFile
-from moot.types.participants import seat
-from moot.types.requests import File, ModelRequest, user
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.requests import File, ModelRequest, user_message
+from moot.types.run_plan import RunPlan
 from tests.store.people import ANNA, BERT, settle
 
 PNG = b"\x89PNG\r\n\x1a\n"
-PLAN = Plan(mode="parallel", participants=seat(("lab/gpt-5", "lab/deepseek-chat")))
+PLAN = RunPlan(mode="parallel", participants=make_participants(("lab/gpt-5", "lab/deepseek-chat")))
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ async def files(database: Database) -> Files:
 
 
 @pytest.fixture
-def attaching(files: Files) -> Attaching:
+def attaching(files: Files) -> Attachments:
     lab = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1", key_env="LAB_KEY")
-    return Attaching(files, Registry({"lab": lab, "broken": ProviderConfig()}, {}))
+    return Attachments(files, Registry({"lab": lab, "broken": ProviderConfig()}, {}))
 
 
 async def add(files: Files, name: str, data: bytes, media_type: str = "text/plain") -> StoredFile:
-    return await files.add(ANNA, ANNA, name, media_type, data.hex(), data)
+    return await files.store_file(ANNA, ANNA, name, media_type, data.hex(), data)
 
 
 def message(id: str, *files: str) -> Message:
@@ -45,20 +45,20 @@ def message(id: str, *files: str) -> Message:
 async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> None:
     notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
     said = [message("msg_1", notes.id, cat.id), message("msg_2"), message("msg_3", cat.id)]
-    assert await attached(files, ANNA, said) == {
+    assert await load_attached_files(files, ANNA, said) == {
         "msg_1": (
-            Enclosed(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6),
-            Enclosed(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),
+            Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6),
+            Attachment(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),
         ),
-        "msg_3": (Enclosed(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),),
+        "msg_3": (Attachment(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),),
     }
-    assert await attached(files, ANNA, [message("msg_2")]) == {}
-    assert await attached(files, BERT, said) == {"msg_1": (), "msg_3": ()}
+    assert await load_attached_files(files, ANNA, [message("msg_2")]) == {}
+    assert await load_attached_files(files, BERT, said) == {"msg_1": (), "msg_3": ()}
 
 
 async def test_people_are_shown_text_and_which_other_files_there_were(files: Files) -> None:
     notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
-    found = await attached(files, ANNA, [message("msg_1", notes.id, cat.id)], only_text=True)
+    found = await load_attached_files(files, ANNA, [message("msg_1", notes.id, cat.id)], only_text=True)
     text, picture = found["msg_1"]
     assert text.part == Text("notes.txt:\n```\nRound.\n```")
     assert (picture.part, picture.size) == (File("cat.png", "image/png", b""), len(PNG))
@@ -67,21 +67,21 @@ async def test_people_are_shown_text_and_which_other_files_there_were(files: Fil
 async def test_where_there_is_no_room_for_all_the_newest_are_kept(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ROOM", 9)
+    monkeypatch.setattr(module, "MAX_LOADED_BYTES", 9)
     old, new = await add(files, "old.txt", b"12345"), await add(files, "new.txt", b"67890")
     said = [message("msg_1", old.id), message("msg_2", new.id), message("msg_3", new.id)]
-    found = await attached(files, ANNA, said)
-    assert [one.part for one in found["msg_1"]] == [left_out(old)]
+    found = await load_attached_files(files, ANNA, said)
+    assert [one.part for one in found["msg_1"]] == [file_omission_note(old)]
     assert found["msg_2"] == found["msg_3"]
     assert [one.part for one in found["msg_2"]] == [Text("new.txt:\n```\n67890\n```")]
 
 
-async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attaching: Attaching) -> None:
+async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attaching: Attachments) -> None:
     notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
-    await attaching.check(ANNA, [notes.id], PLAN)
-    await attaching.check(ANNA, [notes.id, cat.id], replace(PLAN, to=("alpha",)))
+    await attaching.validate_attachments(ANNA, [notes.id], PLAN)
+    await attaching.validate_attachments(ANNA, [notes.id, cat.id], replace(PLAN, to=("alpha",)))
     with pytest.raises(UsageError) as caught:
-        await attaching.check(ANNA, [notes.id, cat.id], PLAN)
+        await attaching.validate_attachments(ANNA, [notes.id, cat.id], PLAN)
     assert str(caught.value) == (
         "files[1]: Beta (lab/deepseek-chat) takes no image files such as cat.png: "
         "leave the file out or choose another model."
@@ -90,28 +90,30 @@ async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attachin
 
 @pytest.mark.parametrize("model", ["gone/x", "broken/x"])
 async def test_of_a_model_that_nobody_offers_its_turn_will_tell(
-    files: Files, attaching: Attaching, model: str
+    files: Files, attaching: Attachments, model: str
 ) -> None:
     cat = await add(files, "cat.png", PNG, "image/png")
-    await attaching.check(ANNA, [cat.id], Plan(mode="single", participants=seat((model,))))
+    await attaching.validate_attachments(
+        ANNA, [cat.id], RunPlan(mode="single", participants=make_participants((model,)))
+    )
 
 
 async def test_files_that_are_too_large_together_are_refused(
-    files: Files, attaching: Attaching, monkeypatch: pytest.MonkeyPatch
+    files: Files, attaching: Attachments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LARGEST", 9)
+    monkeypatch.setattr(module, "MAX_FILE_BYTES", 9)
     one, two = await add(files, "a.txt", b"12345"), await add(files, "b.txt", b"67890")
-    await attaching.check(ANNA, [one.id, one.id], PLAN)
+    await attaching.validate_attachments(ANNA, [one.id, one.id], PLAN)
     with pytest.raises(UsageError, match=r"^files: they are larger"):
-        await attaching.check(ANNA, [one.id, two.id], PLAN)
+        await attaching.validate_attachments(ANNA, [one.id, two.id], PLAN)
 
 
-async def test_a_request_is_shown_as_its_model_got_it(attaching: Attaching) -> None:
+async def test_a_request_is_shown_as_its_model_got_it(attaching: Attachments) -> None:
     cat = File("cat.png", "image/png", PNG)
-    request = ModelRequest(model="m", messages=(user(cat, "What is it?"),))
+    request = ModelRequest(model="m", messages=(user_message(cat, "What is it?"),))
     for model in ("lab/gpt-5", "gone/x"):
-        (shown,) = (await attaching.shown(request, model)).messages
+        (shown,) = (await attaching.readable_request(request, model)).messages
         assert shown == request.messages[0]
-    (told,) = (await attaching.shown(request, "lab/deepseek-chat")).messages
+    (told,) = (await attaching.readable_request(request, "lab/deepseek-chat")).messages
     assert isinstance(told.parts[0], Text)
     assert "cannot read" in told.parts[0].text

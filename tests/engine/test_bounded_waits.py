@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from moot.engine import waits as module
-from moot.engine.waits import bounded
-from moot.streaming.cancellation import Stop
+from moot.engine.waits import wait_at_most
+from moot.streaming.cancellation import StopSignal
 
 
 async def never() -> str:
@@ -16,23 +16,23 @@ async def test_what_is_done_in_time_is_returned() -> None:
     async def soon() -> str:
         return "done"
 
-    assert await bounded(soon(), 60, Stop()) == "done"
+    assert await wait_at_most(soon(), 60, StopSignal()) == "done"
 
 
 async def test_no_more_time_is_waited_than_there_is() -> None:
-    assert await bounded(never(), 0.01, Stop()) is None
+    assert await wait_at_most(never(), 0.01, StopSignal()) is None
 
 
 async def test_a_stop_comes_before_the_time_is_over_also_one_that_was_there_before() -> None:
-    stop = Stop()
-    asyncio.get_running_loop().call_soon(stop.request)
+    stop = StopSignal()
+    asyncio.get_running_loop().call_soon(stop.request_stop)
     async with asyncio.timeout(60):
-        assert await bounded(never(), 600, stop) is None
-        assert await bounded(never(), 600, stop) is None
+        assert await wait_at_most(never(), 600, stop) is None
+        assert await wait_at_most(never(), 600, stop) is None
 
 
 async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LEAVING_SECONDS", 0.01)
+    monkeypatch.setattr(module, "CANCEL_GRACE_SECONDS", 0.01)
     over = asyncio.Event()
 
     async def stubborn() -> str:
@@ -43,7 +43,7 @@ async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch)
                 continue
         return ""
 
-    assert await bounded(stubborn(), 0.01, Stop()) is None
+    assert await wait_at_most(stubborn(), 0.01, StopSignal()) is None
     over.set()
 
 
@@ -52,7 +52,7 @@ async def test_what_it_raises_is_passed_on() -> None:
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011
-        await bounded(broken(), 60, Stop())
+        await wait_at_most(broken(), 60, StopSignal())
 
 
 async def test_whoever_waits_may_be_cancelled_and_the_work_is_too() -> None:
@@ -64,7 +64,7 @@ async def test_whoever_waits_may_be_cancelled_and_the_work_is_too() -> None:
         finally:
             gone.set()
 
-    waiting = asyncio.create_task(bounded(work(), 600, Stop()))
+    waiting = asyncio.create_task(wait_at_most(work(), 600, StopSignal()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     waiting.cancel()

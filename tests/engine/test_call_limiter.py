@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.call_limiter import Admission
+from moot.engine.call_limiter import CallLimiter
 from moot.store.database import Database
 from moot.store.migrate import migrate
-from moot.store.rate_limits import Rates
+from moot.store.rate_limits import RateLimiter
 from tests.databases import KINDS, database_url, migrated
 
 
@@ -18,8 +18,8 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 async def test_calls_beyond_those_of_a_minute_are_told_when_to_ask_again(database: Database) -> None:
-    admission = Admission(database, Rates(database), 3)
-    waits = await asyncio.gather(*(admission.wait() for _ in range(9)))
+    admission = CallLimiter(database, RateLimiter(database), 3)
+    waits = await asyncio.gather(*(admission.try_acquire_call() for _ in range(9)))
     assert waits.count(None) == 3
     assert all(0 < wait <= 20 for wait in waits if wait is not None)
 
@@ -27,28 +27,30 @@ async def test_calls_beyond_those_of_a_minute_are_told_when_to_ask_again(databas
 async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url, Database(url) as one, Database(url) as other:
         await migrate(one)
-        workers = [Admission(database, Rates(database), 3) for database in (one, other)]
-        waits = await asyncio.gather(*(workers[n % 2].wait() for n in range(10)))
+        workers = [CallLimiter(database, RateLimiter(database), 3) for database in (one, other)]
+        waits = await asyncio.gather(*(workers[n % 2].try_acquire_call() for n in range(10)))
     assert waits.count(None) == 3
 
 
 async def test_those_who_ask_at_the_same_time_are_counted_together(tmp_path: Path) -> None:
     async with migrated("postgres", tmp_path) as database:
         rates = Counting(database)
-        admission = Admission(database, rates, 100)
-        assert await asyncio.gather(*(admission.wait() for _ in range(12))) == [None] * 12
+        admission = CallLimiter(database, rates, 100)
+        assert await asyncio.gather(*(admission.try_acquire_call() for _ in range(12))) == [None] * 12
         assert sum(rates.counts) == 12
         assert len(rates.counts) < 12
-        assert [await admission.wait() for _ in range(2)] == [None, None]
+        assert [await admission.try_acquire_call() for _ in range(2)] == [None, None]
 
 
-class Counting(Rates):
+class Counting(RateLimiter):
     """Remembers how many were counted at once."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.counts: list[int] = []
 
-    async def take(self, name: str, a_minute: int, burst: int | None = None, count: int = 1) -> float | None:
+    async def try_acquire(
+        self, name: str, per_minute: int, burst: int | None = None, count: int = 1
+    ) -> float | None:
         self.counts.append(count)
-        return await super().take(name, a_minute, burst, count)
+        return await super().try_acquire(name, per_minute, burst, count)

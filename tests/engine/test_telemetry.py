@@ -16,7 +16,7 @@ from moot.engine.telemetry import count_turn
 from moot.types.chunks import Usage
 from moot.types.errors import BadSettings
 from moot.types.events import Answer, TurnEnded, TurnStatus
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 NOTHING = Usage()
 
@@ -40,7 +40,7 @@ def ended(
         cost=cost,
         first_token=first_token,
         latency=2.0,
-        fault=fault("network", "The line to the conservatory broke.") if status == "failed" else None,
+        fault=make_fault("network", "The line to the conservatory broke.") if status == "failed" else None,
     )
 
 
@@ -115,16 +115,16 @@ from moot.engine import telemetry
 from moot.types.chunks import Usage
 from moot.types.events import Answer, TurnEnded
 
-telemetry.configure(os.environ)
+telemetry.configure_tracing(os.environ)
 said = Answer("It was the candlestick.", "Was it the rope?", "In the library.")
-telemetry.turn(
+telemetry.record_turn_span(
     "run_1",
     TurnEnded(
         participant="alpha", stage="round", round=1, status="completed", message=said, model="lab/echo",
         usage=Usage(input=7, output=3), cost=None, latency=1.5,
     ),
 )
-telemetry.close()
+telemetry.flush_traces()
 print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """
 
@@ -227,17 +227,17 @@ def test_an_endpoint_for_traces_alone_and_a_name_of_the_service_are_used(collect
     assert resource["service.name"] == "our-table"
 
 
-@pytest.mark.parametrize("variable", telemetry.VARIABLES)
+@pytest.mark.parametrize("variable", telemetry.OTLP_VARIABLES)
 def test_whoever_asks_for_traces_without_the_package_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setitem(sys.modules, EXPORTER, None)
     with pytest.raises(BadSettings, match="uv sync --extra otel"):
-        telemetry.configure({variable: "http://127.0.0.1:4318"})
+        telemetry.configure_tracing({variable: "http://127.0.0.1:4318"})
 
 
 def test_where_nothing_is_asked_for_no_package_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, EXPORTER, None)
-    telemetry.configure({})
-    telemetry.configure(dict.fromkeys(telemetry.VARIABLES, ""))
+    telemetry.configure_tracing({})
+    telemetry.configure_tracing(dict.fromkeys(telemetry.OTLP_VARIABLES, ""))
     assert telemetry._tracer is None

@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from moot.engine.waits import patiently
-from moot.types.errors import StoreUnavailable
+from moot.engine.waits import retry_while_unavailable
+from moot.types.errors import DatabaseUnavailable
 
 
 class Away:
@@ -15,7 +15,7 @@ class Away:
     async def ask(self) -> str:
         self.times -= 1
         if self.times >= 0:
-            raise StoreUnavailable("The database is busy.")
+            raise DatabaseUnavailable("The database is busy.")
         return "there"
 
 
@@ -32,7 +32,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_what_is_there_is_not_waited_for(waits: list[float]) -> None:
-    assert await patiently(Away(0).ask) == "there"
+    assert await retry_while_unavailable(Away(0).ask) == "there"
     assert waits == []
 
 
@@ -40,7 +40,7 @@ async def test_what_is_away_is_asked_again_ever_more_seldom_and_it_is_said_why(
     waits: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert await patiently(Away(7).ask) == "there"
+        assert await retry_while_unavailable(Away(7).ask) == "there"
     assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     assert {record.__dict__["reason"] for record in caplog.records} == {"The database is busy."}
 
@@ -50,5 +50,5 @@ async def test_what_goes_wrong_otherwise_is_not_tried_again(waits: list[float]) 
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await patiently(ask)
+        await retry_while_unavailable(ask)
     assert waits == []

@@ -2,18 +2,18 @@
 
 from collections.abc import Coroutine, Mapping, Sequence
 
-from moot.modes.table import Brief, T
-from moot.prompts.tasks.task import Ask
+from moot.modes.table import BuildInstructions, T
+from moot.prompts.tasks.task import BuildTask
 from moot.prompts.visibility import View, blind, everything
-from moot.types.billing import Purpose
+from moot.types.billing import CallPurpose
 from moot.types.debate import LaneStatus
-from moot.types.discussions import Message, Role
-from moot.types.events import ANSWERED, Finding, NoticeKind, TurnStatus
-from moot.types.participants import Participant, seat
-from moot.types.run_plan import Plan
+from moot.types.discussions import Message, MessageRole
+from moot.types.events import ANSWERED_STATUSES, AnalysisResult, NoticeKind, TurnStatus
+from moot.types.participants import Participant, make_participants
+from moot.types.run_plan import RunPlan
 
 
-class Left(Exception):
+class FakeRunStopped(Exception):
     """The run was stopped, so the mode is left."""
 
 
@@ -26,43 +26,43 @@ class FakeTable:
 
     def __init__(
         self,
-        plan: Plan,
-        ends: Mapping[str, Sequence[TurnStatus]] | None = None,
+        plan: RunPlan,
+        statuses: Mapping[str, Sequence[TurnStatus]] | None = None,
         stopped_after: int | None = None,
-        finds: Mapping[str, Sequence[Finding]] | None = None,
-        poor: Sequence[str] = (),
+        results: Mapping[str, Sequence[AnalysisResult]] | None = None,
+        unaffordable: Sequence[str] = (),
     ) -> None:
         self.plan = plan
         self.revision = 0
         self.run = "run_1"
-        self.said = [Message(id="msg_0", discussion="", run=self.run, role="user", content="Go on.")]
-        self.told: list[str] = []
+        self.messages = [Message(id="msg_0", discussion="", run=self.run, role="user", content="Go on.")]
+        self.log: list[str] = []
         self.instructions: set[str] = set()
-        self._ends = {who: list(turns) for who, turns in (ends or {}).items()}
-        self._left = stopped_after
+        self._statuses = {who: list(turns) for who, turns in (statuses or {}).items()}
+        self._turns_left = stopped_after
         self._names: set[str] = set()
-        self._finds = {name: list(found) for name, found in (finds or {}).items()}
-        self._poor = poor
+        self._results = {name: list(found) for name, found in (results or {}).items()}
+        self._unaffordable = unaffordable
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
         self._leave_if_stopped()
-        self.told.append(f"{stage} {round}")
+        self.log.append(f"{stage} {round}")
 
     async def speak(
         self,
-        who: Participant,
+        participant: Participant,
         stage: str = "answer",
         *,
         round: int = 0,
         view: View = everything,
         instruction: str = "",
-        brief: Brief | None = None,
-        acting: bool = False,
+        build_instructions: BuildInstructions | None = None,
+        with_actions: bool = False,
     ) -> TurnStatus:
         self._leave_if_stopped()
-        status = self._turn(who, f"{stage}/{round}", view)
+        status = self._turn(participant, f"{stage}/{round}", view)
         self.instructions.add(instruction)
-        self.said.append(_spoken(who, stage, round, status))
+        self.messages.append(_make_message(participant, stage, round, status))
         return status
 
     async def all_speak(
@@ -71,15 +71,15 @@ class FakeTable:
         *,
         round: int = 0,
         view: View = blind,
-        who: Sequence[Participant] | None = None,
-        brief: Brief | None = None,
-        then: LaneStatus | None = None,
+        participants: Sequence[Participant] | None = None,
+        build_instructions: BuildInstructions | None = None,
+        lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._leave_if_stopped()
-        told = f", told to {brief.__name__}" if brief else ""
-        lanes = f", each in a lane that is then {then}" if then else ""
-        self.told.append(f"all at once{told}{lanes}:")
-        speaking = self.plan.speaking if who is None else who
+        told = f", told to {build_instructions.__name__}" if build_instructions else ""
+        lanes = f", each in a lane that is then {lane_status}" if lane_status else ""
+        self.log.append(f"all at once{told}{lanes}:")
+        speaking = self.plan.responding_participants if participants is None else participants
         return {one.id: self._turn(one, f"{stage}/{round}", view) for one in speaking}
 
     async def one_speaks(
@@ -89,72 +89,78 @@ class FakeTable:
         *,
         round: int = 0,
         view: View,
-        brief: Brief,
-        role: Role,
+        build_instructions: BuildInstructions,
+        role: MessageRole,
     ) -> TurnStatus:
-        self.told.append(f"one, as {role}, told to {brief.__name__}:")
+        self.log.append(f"one, as {role}, told to {build_instructions.__name__}:")
         status: TurnStatus = "failed"
         for who in candidates:
             status = self._turn(who, f"{stage}/{round}", view)
-            if status in ANSWERED:
+            if status in ANSWERED_STATUSES:
                 break
         return status
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> Finding | None:
-        found = self._finds.get(purpose)
-        self.told.append(f"{who.id} ({who.model}) looks for {purpose}" + ("" if found else " in vain"))
+    async def run_analysis(
+        self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
+    ) -> AnalysisResult | None:
+        found = self._results.get(purpose)
+        self.log.append(
+            f"{participant.id} ({participant.model}) looks for {purpose}" + ("" if found else " in vain")
+        )
         return found.pop(0) if found else None
 
-    async def conclude(self, finding: Finding) -> None:
-        self.told.append(f"concluded: {type(finding).__name__}")
+    async def record_result(self, result: AnalysisResult) -> None:
+        self.log.append(f"concluded: {type(result).__name__}")
 
-    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+    async def complete_lanes(
+        self, participants: Sequence[Participant], kind: NoticeKind, message: str
+    ) -> None:
         self._leave_if_stopped()
-        self.told.append(f"{', '.join(who.id for who in lanes)} complete, {kind}: {words}")
+        self.log.append(f"{', '.join(who.id for who in participants)} complete, {kind}: {message}")
 
-    async def tell(self, kind: NoticeKind, words: str) -> None:
+    async def send_notice(self, kind: NoticeKind, message: str) -> None:
         self._leave_if_stopped()
-        self.told.append(f"{kind}: {words}")
+        self.log.append(f"{kind}: {message}")
 
-    async def affords(
+    async def can_afford(
         self,
-        what: str,
-        speakers: Sequence[Participant],
-        brief: Brief | None = None,
+        label: str,
+        participants: Sequence[Participant],
+        build_instructions: BuildInstructions | None = None,
         *,
         view: View = everything,
-        keeping: Brief | None = None,
+        reserve_for: BuildInstructions | None = None,
     ) -> bool:
         self._leave_if_stopped()
-        return what not in self._poor
+        return label not in self._unaffordable
 
-    async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
-        self.told.append("at the same time:")
-        return [await one for one in doings]
+    async def run_concurrently(self, *coroutines: Coroutine[None, None, T]) -> Sequence[T]:
+        self.log.append("at the same time:")
+        return [await one for one in coroutines]
 
     def _turn(self, who: Participant, place: str, view: View) -> TurnStatus:
         name = f"{place}/{who.id}"
         assert name not in self._names, f"{name} was used before"
         self._names.add(name)
-        ends = self._ends.get(who.id)
+        ends = self._statuses.get(who.id)
         status: TurnStatus = ends.pop(0) if ends else "completed"
-        self.told.append(f"{name} sees {view.__name__}" + ("" if status == "completed" else f": {status}"))
-        if self._left is not None:
-            self._left -= 1
+        self.log.append(f"{name} sees {view.__name__}" + ("" if status == "completed" else f": {status}"))
+        if self._turns_left is not None:
+            self._turns_left -= 1
         return status
 
     def _leave_if_stopped(self) -> None:
-        if self._left is not None and self._left <= 0:
-            raise Left
+        if self._turns_left is not None and self._turns_left <= 0:
+            raise FakeRunStopped
 
 
-def _spoken(who: Participant, stage: str, round: int, status: TurnStatus) -> Message:
+def _make_message(who: Participant, stage: str, round: int, status: TurnStatus) -> Message:
     return Message(
         id=f"msg_{stage}_{round}_{who.id}",
         discussion="",
         run="run_1",
         role="assistant",
-        content="So it is." if status in ANSWERED else "",
+        content="So it is." if status in ANSWERED_STATUSES else "",
         participant=who.id,
         name=who.name,
         stage=stage,
@@ -163,5 +169,5 @@ def _spoken(who: Participant, stage: str, round: int, status: TurnStatus) -> Mes
     )
 
 
-def plan(mode: str, seats: int = 2, **more: object) -> Plan:
-    return Plan(mode=mode, participants=seat(("a/one",) * seats), **more)  # type: ignore[arg-type]
+def plan(mode: str, seats: int = 2, **more: object) -> RunPlan:
+    return RunPlan(mode=mode, participants=make_participants(("a/one",) * seats), **more)  # type: ignore[arg-type]

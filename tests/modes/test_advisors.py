@@ -2,13 +2,13 @@ from msgspec.structs import replace
 
 from moot.modes.advisors import advisors
 from moot.types.modes import Advisors
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.modes.fake import FakeTable, plan
 
 BOTH = Advisors(cross_talk=True, synthesis=True)
 
 
-def active(planned: Plan, *ids: str) -> Plan:
+def active(planned: RunPlan, *ids: str) -> RunPlan:
     seats = tuple(replace(who, active=who.id in ids) for who in planned.participants)
     return replace(planned, participants=seats)
 
@@ -16,7 +16,7 @@ def active(planned: Plan, *ids: str) -> Plan:
 async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
     table = FakeTable(plan("advisors", 2))
     await advisors(table)
-    assert table.told == [
+    assert table.log == [
         "answer 0",
         "all at once:",
         "answer/0/alpha sees advised",
@@ -27,15 +27,15 @@ async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
 async def test_they_may_answer_each_other_once_and_the_first_draws_it_together() -> None:
     table = FakeTable(plan("advisors", 3, advisors=BOTH))
     await advisors(table)
-    assert table.told[4:] == [
+    assert table.log[4:] == [
         "answer/0/gamma sees advised",
         "cross_talk 0",
-        "all at once, told to talk_back:",
+        "all at once, told to cross_talk_instructions:",
         "cross_talk/0/alpha sees advised",
         "cross_talk/0/beta sees advised",
         "cross_talk/0/gamma sees advised",
         "synthesis 0",
-        "one, as synthesis, told to draw_together:",
+        "one, as synthesis, told to advisor_synthesis_instructions:",
         "synthesis/0/alpha sees advised",
     ]
 
@@ -43,9 +43,9 @@ async def test_they_may_answer_each_other_once_and_the_first_draws_it_together()
 async def test_one_who_failed_is_left_out_of_what_follows_and_the_others_go_on() -> None:
     table = FakeTable(plan("advisors", 3, advisors=BOTH), {"alpha": ["failed"]})
     await advisors(table)
-    assert [line for line in table.told if "alpha" in line] == ["answer/0/alpha sees advised: failed"]
-    assert "cross_talk/0/gamma sees advised" in table.told
-    assert table.told[-1] == "synthesis/0/beta sees advised"
+    assert [line for line in table.log if "alpha" in line] == ["answer/0/alpha sees advised: failed"]
+    assert "cross_talk/0/gamma sees advised" in table.log
+    assert table.log[-1] == "synthesis/0/beta sees advised"
 
 
 async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> None:
@@ -53,7 +53,7 @@ async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> No
         plan("advisors", 2, advisors=Advisors(synthesis=True)), {"alpha": ["completed", "failed"]}
     )
     await advisors(table)
-    assert table.told[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
+    assert table.log[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
 
 
 async def test_one_alone_has_nobody_to_talk_to_and_nothing_to_draw_together() -> None:
@@ -62,25 +62,25 @@ async def test_one_alone_has_nobody_to_talk_to_and_nothing_to_draw_together() ->
         FakeTable(plan("advisors", 2, advisors=BOTH), {"alpha": ["failed"]}),
     ):
         await advisors(table)
-        assert not any(line.startswith(("cross_talk", "synthesis")) for line in table.told)
+        assert not any(line.startswith(("cross_talk", "synthesis")) for line in table.log)
 
 
 async def test_a_cap_takes_away_what_follows_and_never_the_answers() -> None:
-    table = FakeTable(plan("advisors", 2, advisors=BOTH), poor=["The cross-talk"])
+    table = FakeTable(plan("advisors", 2, advisors=BOTH), unaffordable=["The cross-talk"])
     await advisors(table)
-    assert "answer/0/beta sees advised" in table.told
-    assert not any(line.startswith("cross_talk") for line in table.told)
-    assert "synthesis/0/alpha sees advised" in table.told
+    assert "answer/0/beta sees advised" in table.log
+    assert not any(line.startswith("cross_talk") for line in table.log)
+    assert "synthesis/0/alpha sees advised" in table.log
 
-    poorer = FakeTable(plan("advisors", 2, advisors=BOTH), poor=["The cross-talk", "The synthesis"])
+    poorer = FakeTable(plan("advisors", 2, advisors=BOTH), unaffordable=["The cross-talk", "The synthesis"])
     await advisors(poorer)
-    assert poorer.told[-1] == "answer/0/beta sees advised"
+    assert poorer.log[-1] == "answer/0/beta sees advised"
 
 
 async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
     table = FakeTable(active(plan("advisors", 3), "beta", "gamma"))
     await advisors(table)
-    assert [line for line in table.told if "sees" in line] == [
+    assert [line for line in table.log if "sees" in line] == [
         "answer/0/beta sees advised",
         "answer/0/gamma sees advised",
     ]
@@ -89,4 +89,4 @@ async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
 async def test_where_nobody_is_active_the_first_gives_a_plain_answer() -> None:
     table = FakeTable(active(plan("advisors", 3, advisors=BOTH)))
     await advisors(table)
-    assert table.told == ["answer/0/alpha sees everything"]
+    assert table.log == ["answer/0/alpha sees everything"]

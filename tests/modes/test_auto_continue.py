@@ -1,40 +1,40 @@
 import pytest
 
 from moot.modes.auto_continue import auto_continue
-from moot.prompts.templates import written
-from tests.modes.fake import FakeTable, Left, plan
+from moot.prompts.templates import load_template
+from tests.modes.fake import FakeRunStopped, FakeTable, plan
 
 
 async def test_the_one_after_the_last_speaker_begins_and_it_goes_round() -> None:
     table = FakeTable(plan("continue", 3, turns=4, first=1))
     await auto_continue(table)
-    assert table.told == [
+    assert table.log == [
         "continue/0/beta sees everything",
         "continue/1/gamma sees everything",
         "continue/2/alpha sees everything",
         "continue/3/beta sees everything",
     ]
-    assert table.instructions == {written("go_on_together")}
+    assert table.instructions == {load_template("go_on_together")}
 
 
 @pytest.mark.parametrize(("first", "speaker"), [(0, "alpha"), (2, "gamma"), (3, "alpha"), (7, "beta")])
 async def test_whoever_is_counted_past_the_last_seat_is_the_first_again(first: int, speaker: str) -> None:
     table = FakeTable(plan("continue", 3, turns=1, first=first))
     await auto_continue(table)
-    assert table.told == [f"continue/0/{speaker} sees everything"]
+    assert table.log == [f"continue/0/{speaker} sees everything"]
 
 
 async def test_one_alone_thinks_further() -> None:
     table = FakeTable(plan("continue", 1, turns=2))
     await auto_continue(table)
-    assert table.told == ["continue/0/alpha sees everything", "continue/1/alpha sees everything"]
-    assert table.instructions == {written("go_on_alone")}
+    assert table.log == ["continue/0/alpha sees everything", "continue/1/alpha sees everything"]
+    assert table.instructions == {load_template("go_on_alone")}
 
 
 async def test_the_next_one_takes_over_from_one_who_fails() -> None:
     table = FakeTable(plan("continue", 2, turns=3), {"alpha": ["failed", "failed"]})
     await auto_continue(table)
-    assert table.told == [
+    assert table.log == [
         "continue/0/alpha sees everything: failed",
         "continue/1/beta sees everything",
         "continue/2/alpha sees everything: failed",
@@ -46,7 +46,7 @@ async def test_when_nobody_can_speak_any_more_it_ends() -> None:
         plan("continue", 2, turns=20), {"alpha": ["completed", "stopped"], "beta": ["failed", "stopped"]}
     )
     await auto_continue(table)
-    assert [line.partition(" ")[0] for line in table.told] == [
+    assert [line.partition(" ")[0] for line in table.log] == [
         "continue/0/alpha",
         "continue/1/beta",
         "continue/2/alpha",
@@ -55,6 +55,6 @@ async def test_when_nobody_can_speak_any_more_it_ends() -> None:
 
 async def test_a_stop_ends_it_at_once() -> None:
     table = FakeTable(plan("continue", 2, turns=20), stopped_after=3)
-    with pytest.raises(Left):
+    with pytest.raises(FakeRunStopped):
         await auto_continue(table)
-    assert len(table.told) == 3
+    assert len(table.log) == 3

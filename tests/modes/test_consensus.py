@@ -1,13 +1,13 @@
 import pytest
 
 from moot.modes.consensus import consensus
-from tests.modes.fake import FakeTable, Left, plan
+from tests.modes.fake import FakeRunStopped, FakeTable, plan
 
 
 async def test_two_participants_and_two_rounds_are_four_turns() -> None:
     table = FakeTable(plan("consensus"))
     await consensus(table)
-    assert table.told == [
+    assert table.log == [
         "round 0",
         "round/0/alpha sees everything",
         "round/0/beta sees everything",
@@ -20,7 +20,7 @@ async def test_two_participants_and_two_rounds_are_four_turns() -> None:
 async def test_one_who_fails_is_passed_over_and_asked_again_in_the_next_round() -> None:
     table = FakeTable(plan("consensus", 3), {"alpha": ["failed"], "beta": ["completed", "failed"]})
     await consensus(table)
-    assert table.told == [
+    assert table.log == [
         "round 0",
         "round/0/alpha sees everything: failed",
         "round/0/beta sees everything",
@@ -39,11 +39,11 @@ async def test_those_who_are_spoken_to_have_as_many_rounds_and_one_alone_a_singl
     table = FakeTable(plan("consensus", 3, rounds=3, to=to))
     await consensus(table)
     turns = [f"round/{round_}/{who} sees everything" for round_ in range(rounds) for who in to]
-    assert [line for line in table.told if "sees" in line] == turns
+    assert [line for line in table.log if "sees" in line] == turns
 
 
 async def test_a_stop_ends_it_wherever_it_is() -> None:
     table = FakeTable(plan("consensus"), stopped_after=2)
-    with pytest.raises(Left):
+    with pytest.raises(FakeRunStopped):
         await consensus(table)
-    assert table.told == ["round 0", "round/0/alpha sees everything", "round/0/beta sees everything"]
+    assert table.log == ["round 0", "round/0/alpha sees everything", "round/0/beta sees everything"]

@@ -9,7 +9,7 @@ from tests.modes.fake import FakeTable, plan
 async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
     table = FakeTable(plan("directed", 3, directed=Directed(turns=3, trigger="beta")))
     await directed(table)
-    assert table.told == snapshot(
+    assert table.log == snapshot(
         [
             "concluded: Decided",
             "turn 0",
@@ -30,10 +30,11 @@ async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
 async def test_the_model_may_give_the_word_to_the_user() -> None:
     chosen = Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model")
     table = FakeTable(
-        plan("directed", 2, directed=Directed(trigger="alpha"), clerk="a/cheap"), finds={"director": [chosen]}
+        plan("directed", 2, directed=Directed(trigger="alpha"), clerk="a/cheap"),
+        results={"director": [chosen]},
     )
     await directed(table)
-    assert table.told == snapshot(
+    assert table.log == snapshot(
         [
             "concluded: Decided",
             "turn 0",
@@ -47,7 +48,7 @@ async def test_the_model_may_give_the_word_to_the_user() -> None:
 async def test_alone_one_speaks_once() -> None:
     table = FakeTable(plan("directed", 1))
     await directed(table)
-    assert table.told == snapshot(
+    assert table.log == snapshot(
         ["concluded: Decided", "turn 0", "turn/0/alpha sees in_lesson", "concluded: Decided"]
     )
 
@@ -56,7 +57,7 @@ async def test_two_turns_that_come_to_nothing_end_it() -> None:
     ends = {"alpha": ["failed"], "beta": ["failed"], "gamma": ["failed"]}
     table = FakeTable(plan("directed", 3, directed=Directed(trigger="alpha")), ends)  # type: ignore[arg-type]
     await directed(table)
-    assert [line for line in table.told if " sees " in line] == snapshot(
+    assert [line for line in table.log if " sees " in line] == snapshot(
         ["turn/0/alpha sees in_lesson: failed", "turn/1/beta sees in_lesson: failed"]
     )
 
@@ -66,12 +67,12 @@ async def test_whoever_was_stopped_is_not_asked_again() -> None:
         plan("directed", 2, directed=Directed(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
     )
     await directed(table)
-    assert [line for line in table.told if " sees " in line] == snapshot(
+    assert [line for line in table.log if " sees " in line] == snapshot(
         ["turn/0/alpha sees in_lesson: stopped", "turn/1/beta sees in_lesson"]
     )
 
 
 async def test_a_turn_that_cannot_be_afforded_is_the_end() -> None:
-    table = FakeTable(plan("directed", 2, directed=Directed(trigger="alpha")), poor=["Turn 2"])
+    table = FakeTable(plan("directed", 2, directed=Directed(trigger="alpha")), unaffordable=["Turn 2"])
     await directed(table)
-    assert [line for line in table.told if " sees " in line] == snapshot(["turn/0/alpha sees in_lesson"])
+    assert [line for line in table.log if " sees " in line] == snapshot(["turn/0/alpha sees in_lesson"])

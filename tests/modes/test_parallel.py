@@ -5,7 +5,7 @@ from tests.modes.fake import FakeTable, plan
 async def test_all_answer_at_once_and_do_not_see_each_other() -> None:
     table = FakeTable(plan("parallel", 3), {"beta": ["failed"]})
     await parallel(table)
-    assert table.told == [
+    assert table.log == [
         "all at once:",
         "answer/0/alpha sees blind",
         "answer/0/beta sees blind: failed",
@@ -16,4 +16,4 @@ async def test_all_answer_at_once_and_do_not_see_each_other() -> None:
 async def test_only_those_who_are_spoken_to_answer() -> None:
     table = FakeTable(plan("parallel", 3, to=("alpha", "gamma")))
     await parallel(table)
-    assert table.told == ["all at once:", "answer/0/alpha sees blind", "answer/0/gamma sees blind"]
+    assert table.log == ["all at once:", "answer/0/alpha sees blind", "answer/0/gamma sees blind"]

@@ -1,9 +1,9 @@
-from moot.modes import MODES, mode_of
-from moot.modes.regenerate import again
-from moot.types.run_plan import Anew
+from moot.modes import MODES, mode_for_plan
+from moot.modes.regenerate import regenerate
+from moot.types.run_plan import RegenerateTarget
 from tests.modes.fake import FakeTable, plan
 
-THEN = Anew(
+THEN = RegenerateTarget(
     answer="msg_3",
     number=3,
     run="run_0",
@@ -18,13 +18,13 @@ THEN = Anew(
 
 async def test_whoever_gave_the_answer_speaks_once_as_it_did_then() -> None:
     table = FakeTable(plan("consensus", 3, again=THEN))
-    await again(table, THEN)
-    assert table.told == ["round/1/beta sees briefed"]
+    await regenerate(table, THEN)
+    assert table.log == ["round/1/beta sees briefed"]
     assert table.instructions == {"Go on."}
 
 
 async def test_a_plan_says_whether_it_is_a_mode_or_one_turn_of_it() -> None:
-    assert mode_of(plan("consensus")) is MODES["consensus"]
+    assert mode_for_plan(plan("consensus")) is MODES["consensus"]
     table = FakeTable(plan("consensus", 3, again=THEN))
-    await mode_of(table.plan)(table)
-    assert len(table.told) == 1
+    await mode_for_plan(table.plan)(table)
+    assert len(table.log) == 1

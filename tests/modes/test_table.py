@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.modes import CHOOSABLE, MODES
+from moot.modes import MODES, SELECTABLE_MODES
 from moot.modes.table import Table
-from moot.prompts.builder import IDENTITIES
+from moot.prompts.builder import IDENTITY_TEMPLATES
 from moot.prompts.visibility import VIEWS
 from moot.types.events import TurnStatus
-from moot.types.modes import ALONE_TOO, TOGETHER, Directed, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, Directed, ModeName
 from tests.modes.fake import FakeTable, plan
 
 endings = st.dictionaries(
@@ -29,20 +29,20 @@ async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
     table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns, directed=Directed(turns=turns)), ends)
     at: Table = table
     await MODES[mode](at)
-    spoken = [line for line in table.told if " sees " in line]
+    spoken = [line for line in table.log if " sees " in line]
     assert 1 <= len(spoken) <= seats * (rounds + 2) + max(turns, table.plan.directed.turns)
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
 
 
 def test_every_mode_says_who_one_is_in_it() -> None:
-    assert IDENTITIES.keys() == MODES.keys() - {
+    assert IDENTITY_TEMPLATES.keys() == MODES.keys() - {
         "advisors",
         "directed",
     }  # whose identity depends on how far they are
 
 
 def test_people_choose_among_the_modes_that_have_names() -> None:
-    assert set(CHOOSABLE) == set(get_args(ModeName))
-    assert set(CHOOSABLE) < set(MODES)
-    assert set(CHOOSABLE) > ALONE_TOO
-    assert set(CHOOSABLE) > TOGETHER
+    assert set(SELECTABLE_MODES) == set(get_args(ModeName))
+    assert set(SELECTABLE_MODES) < set(MODES)
+    assert set(SELECTABLE_MODES) > SOLO_MODES
+    assert set(SELECTABLE_MODES) > KNOWS_OTHERS_MODES

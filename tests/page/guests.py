@@ -15,9 +15,9 @@ from msgspec import Struct
 from playwright.async_api import Page
 from sqlalchemy import insert, select
 
-from moot.server.auth import COOKIE
+from moot.server.auth import SESSION_COOKIE
 from moot.store.accounts.accounts import SESSION_SECONDS
-from moot.store.accounts.credentials import digest
+from moot.store.accounts.credentials import hash_secret
 from moot.store.database import Database
 from moot.store.schema import account, run, session, tenant
 from moot.types.primitives import new_id
@@ -53,8 +53,8 @@ async def guest(house: House, page: Page, budget: float | None = None) -> AsyncI
     home, secret = new_id("tenant"), secrets.token_urlsafe(32)
     await _add(house.database, home, secret, budget)
     server = copy.copy(house.server)
-    server.headers = {"Cookie": f"{COOKIE}={secret}"}
-    await page.context.add_cookies([{"name": COOKIE, "value": secret, "url": server.url}])
+    server.headers = {"Cookie": f"{SESSION_COOKIE}={secret}"}
+    await page.context.add_cookies([{"name": SESSION_COOKIE, "value": secret, "url": server.url}])
     yield server
     await left(page)
     going_on = select(run.c.id).where(run.c.tenant == home, run.c.ended_at.is_(None))
@@ -72,5 +72,5 @@ async def _add(database: Database, home: str, secret: str, budget: float | None)
     async with database.write() as connection:
         await connection.execute(insert(tenant).values(id=home, name=name, created_at=now))
         await connection.execute(insert(account).values(**person))
-        logged_in = {"hash": digest(secret), "account": id, "created_at": now, "expires_at": until}
+        logged_in = {"hash": hash_secret(secret), "account": id, "created_at": now, "expires_at": until}
         await connection.execute(insert(session).values(**logged_in))

@@ -23,7 +23,7 @@ async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in
         "status of 401|ERR_INTERNET_DISCONNECTED"
     )  # whoever is not logged in, and a network that goes
     server = house.server
-    await Accounts(house.database).add("ada", PASSWORD)
+    await Accounts(house.database).create_account("ada", PASSWORD)
     await page.goto(server.url)
     await log_in(page, "battery staple")
     await expect(page.get_by_role("alert")).to_contain_text("password")

@@ -8,7 +8,7 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Page, expect
 
-from moot.server.static_files import STRICT
+from moot.server.static_files import SECURITY_HEADERS
 from tests.node import install, node
 from tests.page.attacks import ATTACKS
 from tests.page.axe import axe
@@ -106,7 +106,7 @@ async def harness(built: Path, page: Page) -> AsyncIterator[Page]:
 
 
 async def _strict(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Content-Security-Policy"] = STRICT["content-security-policy"]
+    response.headers["Content-Security-Policy"] = SECURITY_HEADERS["content-security-policy"]
 
 
 async def show(page: Page, text: str, *, live: bool = False) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
-from moot.testing.provider_server import Lab
-from moot.testing.provider_server import serving as performing
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
+from moot.testing.provider_server import FakeProviderServer
+from moot.testing.provider_server import serve_provider as performing
 from tests.page.axe import axe
 from tests.page.phone import fits_a_phone
 from tests.page.visiting import visiting
@@ -21,7 +21,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
     tmp_path: Path, page: Page, watch: Watch
 ) -> None:
     watch.allow("status of 400")  # what is no key is refused
-    async with performing(Lab(Scripts({**BUILT_IN, "small": Script()}))) as lab:
+    async with performing(FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "small": Script()}))) as lab:
         settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
         async with visiting(page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
             await page.goto(f"{server.url}/models")

@@ -6,8 +6,8 @@ from pathlib import Path
 from playwright.async_api import Page, expect
 
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.testing.provider_server import Lab
-from moot.testing.provider_server import serving as performing
+from moot.testing.provider_server import FakeProviderServer
+from moot.testing.provider_server import serve_provider as performing
 from tests.page.axe import axe
 from tests.page.reading import opened
 from tests.page.visiting import visiting
@@ -45,7 +45,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
 ) -> None:
     watch.allow("status of 402")  # what is too dear is refused
     async with (
-        performing(Lab(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
+        performing(FakeProviderServer(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
         visiting(
             page, tmp_path, settings=SETTINGS.format(lab=lab), voices=VOICES, CLUB_KEY="sk-club"
         ) as server,

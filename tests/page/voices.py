@@ -2,7 +2,7 @@
 
 import json
 
-from moot.providers.scripted.scripts import BUILT_IN, SAMPLE, Script
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SAMPLE_ANSWER, Script
 
 READS = {
     "export": {
@@ -51,7 +51,7 @@ READS = {
 }
 TALK = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
 
-LASTING = " ".join([SAMPLE] * 4)
+LASTING = " ".join([SAMPLE_ANSWER] * 4)
 
 # Unending speaks until it is stopped, however long a test takes to do that; silent never says a word.
 SPEAKING = f"""
@@ -120,7 +120,7 @@ def _quoted(words: str) -> str:
 
 HURRIED = "".join(
     f"[{name}]\n{hurried(script)}"
-    for name, script in BUILT_IN.items()
+    for name, script in BUILT_IN_SCRIPTS.items()
     if 0 < script.pace <= QUICK_SECONDS and not script.tool
 )
 VOICES = SPEAKING + FAILING + READING + HURRIED

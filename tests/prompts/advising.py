@@ -3,16 +3,16 @@
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from moot.types.discussions import Message, Role
+from moot.types.discussions import Message, MessageRole
 from moot.types.events import TurnStatus
-from moot.types.model_info import Measure
+from moot.types.model_info import ModelLimits
 from moot.types.modes import Advisors
-from moot.types.participants import Participant, seat
-from moot.types.run_plan import Plan
+from moot.types.participants import Participant, make_participants
+from moot.types.run_plan import RunPlan
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
 FIVE_MINUTES = 300.0
-PARTICIPANTS = seat(("a/one", "b/two", "c/three"))
+PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
@@ -42,7 +42,7 @@ class Told:
     def notes(self, words: str) -> "Told":
         return self._add("system", words)
 
-    def _add(self, role: Role, words: str, **more: object) -> "Told":
+    def _add(self, role: MessageRole, words: str, **more: object) -> "Told":
         number = len(self.said) + 1
         at = NOON + FIVE_MINUTES * (len({one.run for one in self.said} | {self.run}) - 1)
         message = Message(
@@ -63,7 +63,7 @@ class Consulted(Struct, frozen=True):
     """A discussion, and who is asked now, in its last run."""
 
     said: tuple[Message, ...]
-    plan: Plan
+    plan: RunPlan
     who: Participant
     run: str
 
@@ -103,14 +103,18 @@ def consultations(draw: st.DrawFn) -> Consulted:
         for one in PARTICIPANTS:
             told.says(one, _marked(told, draw(words)))
         told.briefs(who, _marked(told, "What the others said."))
-    plan = Plan(
+    plan = RunPlan(
         mode="advisors",
         participants=PARTICIPANTS,
         personas=draw(st.sampled_from([{}, {who.id: "A carpenter."}])),
         advisors=Advisors(early=draw(st.integers(0, 3)), budget=draw(st.integers(300, 3000))),
         measures=draw(
             st.sampled_from(
-                [{}, {who.model: Measure(characters_per_token=2.5)}, {who.model: Measure(context=1500)}]
+                [
+                    {},
+                    {who.model: ModelLimits(characters_per_token=2.5)},
+                    {who.model: ModelLimits(context=1500)},
+                ]
             )
         ),
     )

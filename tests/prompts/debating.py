@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from moot.prompts.tasks.task import Inquiry
+from moot.prompts.tasks.task import AnalysisTask
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 
 ROOM = 10_000
 
@@ -39,7 +39,7 @@ DEBATE = [
     said("beta", "I keep my position.", "debate"),
     said("alpha", "I change my position: keep i", "debate", status="partial"),
 ]
-TABLE = seat(("a/one",) * 4)  # Delta never answers
+TABLE = make_participants(("a/one",) * 4)  # Delta never answers
 
 POINTS = [
     asked(),
@@ -52,15 +52,15 @@ POINTS = [
 ]
 
 
-def material(inquiry: Inquiry) -> str:
+def material(inquiry: AnalysisTask) -> str:
     (message,) = inquiry.request.messages
     (part,) = message.parts
     assert isinstance(part, Text)
     return part.text
 
 
-def filled_in(inquiry: Inquiry, **fields: Any) -> Any:
+def filled_in(inquiry: AnalysisTask, **fields: Any) -> Any:
     """Fill in the form of an inquiry as a model would, in JSON."""
-    told = msgspec.json.decode(msgspec.json.encode(fields), type=inquiry.answer)
+    told = msgspec.json.decode(msgspec.json.encode(fields), type=inquiry.answer_type)
     assert inquiry.check(told) is None
-    return inquiry.found(told)
+    return inquiry.to_result(told)

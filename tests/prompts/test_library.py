@@ -5,14 +5,14 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.library import describe, part, read, shipped
+from moot.prompts.library import builtin_personas, parse_persona, persona_prompt, project_prompt
 from moot.types.knowledge import Pattern
 from moot.types.personas import Persona
 from moot.types.projects import Post, Project, ProjectFacts
 
 
 def test_the_library_is_a_round_table_of_its_own() -> None:
-    assert {one.id: one.name for one in shipped()} == snapshot(
+    assert {one.id: one.name for one in builtin_personas()} == snapshot(
         {
             "shipped_advocate": "Advocate",
             "shipped_editor": "Plain-language editor",
@@ -28,7 +28,7 @@ def test_the_library_is_a_round_table_of_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("persona", shipped(), ids=lambda one: one.id)
+@pytest.mark.parametrize("persona", builtin_personas(), ids=lambda one: one.id)
 def test_every_shipped_persona_is_worth_choosing(persona: Persona) -> None:
     assert persona.shipped
     assert persona.description.endswith(".")
@@ -39,27 +39,27 @@ def test_every_shipped_persona_is_worth_choosing(persona: Persona) -> None:
 
 
 def test_no_two_are_alike() -> None:
-    assert len({one.colour for one in shipped()}) == len(shipped())
-    assert len({one.system_prompt.split(".")[0] for one in shipped()}) == len(shipped())
+    assert len({one.colour for one in builtin_personas()}) == len(builtin_personas())
+    assert len({one.system_prompt.split(".")[0] for one in builtin_personas()}) == len(builtin_personas())
 
 
 def test_a_file_is_fields_and_a_prompt() -> None:
-    cook = read("cook", '+++\nname = "Cook"\ntraits = ["warm"]\n+++\nYou cook.\n\n+++\nAnd more.\n')
+    cook = parse_persona("cook", '+++\nname = "Cook"\ntraits = ["warm"]\n+++\nYou cook.\n\n+++\nAnd more.\n')
     assert (cook.id, cook.name, cook.traits) == ("shipped_cook", "Cook", ("warm",))
     assert cook.system_prompt == "You cook.\n\n+++\nAnd more."
 
 
 def test_a_file_that_is_not_right_does_not_pass() -> None:
     with pytest.raises(msgspec.ValidationError, match="flavour"):
-        read("cook", '+++\nname = "Cook"\nflavour = "sweet"\n+++\nYou cook.\n')
+        parse_persona("cook", '+++\nname = "Cook"\nflavour = "sweet"\n+++\nYou cook.\n')
     with pytest.raises(tomllib.TOMLDecodeError):
-        read("cook", "+++\nname: Cook\n+++\nYou cook.\n")
+        parse_persona("cook", "+++\nname: Cook\n+++\nYou cook.\n")
 
 
 def test_the_part_is_the_prompt_or_else_what_is_known() -> None:
-    sceptic = next(one for one in shipped() if one.id == "shipped_sceptic")
-    assert part(sceptic) == sceptic.system_prompt
-    assert part(replace(sceptic, system_prompt=" ")) == snapshot(
+    sceptic = next(one for one in builtin_personas() if one.id == "shipped_sceptic")
+    assert persona_prompt(sceptic) == sceptic.system_prompt
+    assert persona_prompt(replace(sceptic, system_prompt=" ")) == snapshot(
         """\
 You take the part of Sceptic.
 
@@ -102,7 +102,7 @@ PATTERN = Pattern(
 def test_the_whole_of_it() -> None:
     posts = (POST, replace(POST, title="Plans", excerpt=""))
     patterns = (PATTERN, replace(PATTERN, kind="tool", title="Wedges", severity=None, frequency=2))
-    assert describe(ProjectFacts(PROJECT, posts, patterns)) == snapshot("""\
+    assert project_prompt(ProjectFacts(PROJECT, posts, patterns)) == snapshot("""\
 This discussion belongs to the project Moot. Take what you are told about it as background: use it where it helps, and believe the person where it is out of date.
 
 Several models around one table.
@@ -123,13 +123,13 @@ What earlier discussions of the project showed, most frequent first:
 
 def test_what_is_not_known_is_not_mentioned() -> None:
     bare = replace(PROJECT, description=" ", repository="")
-    assert describe(ProjectFacts(bare)) == snapshot(
+    assert project_prompt(ProjectFacts(bare)) == snapshot(
         "This discussion belongs to the project Moot. Take what you are told about it as background: use it where it helps, and believe the person where it is out of date."
     )
 
 
 def test_braces_are_only_characters() -> None:
-    assert "{name} {0}" in describe(ProjectFacts(replace(PROJECT, description="{name} {0}")))
+    assert "{name} {0}" in project_prompt(ProjectFacts(replace(PROJECT, description="{name} {0}")))
 
 
 def test_it_never_grows_too_long() -> None:
@@ -137,4 +137,4 @@ def test_it_never_grows_too_long() -> None:
     project = replace(PROJECT, name=long, description=long, repository=long)
     posts = (replace(POST, title=long, excerpt=long),) * 5
     patterns = (replace(PATTERN, title=long, description=long),) * 10
-    assert len(describe(ProjectFacts(project, posts, patterns))) < 16_000
+    assert len(project_prompt(ProjectFacts(project, posts, patterns))) < 16_000

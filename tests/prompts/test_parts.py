@@ -7,31 +7,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from moot.prompts.builder import pieces, prompt
-from moot.prompts.parts import Enclosed, Piece, called, messages_of, shown, system_of
-from moot.prompts.tokens import TOKENS_A_FILE, tokens
+from moot.prompts.builder import build_model_request, build_pieces
+from moot.prompts.parts import (
+    Attachment,
+    PromptPiece,
+    build_prompt_parts,
+    group_into_messages,
+    system_text,
+    tool_call_pieces,
+)
+from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
 from moot.prompts.visibility import VIEWS, View, advised, in_lesson
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
 from tests.prompts.advising import BETA, PARTICIPANTS, Consulted, Told, consultations
 from tests.prompts.logs import Log, costly, logs
 
-FILE = Enclosed(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
-NOTES = Enclosed(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
-RECAP = Enclosed(Text("Earlier: round."), "recap", "On tables")
+FILE = Attachment(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
+NOTES = Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
+RECAP = Attachment(Text("Earlier: round."), "recap", "On tables")
 
 
-def enclosed(said: tuple[Message, ...]) -> dict[str, tuple[Enclosed, ...]]:
+def enclosed(said: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
     """Let something come with every other message."""
     return {one.id: (RECAP, NOTES, FILE) for one in said if one.number % 2}
 
 
-def joined(made: list[Piece], request: ModelRequest) -> ModelRequest:
-    return replace(request, system=system_of(made), messages=messages_of(made))
+def joined(made: list[PromptPiece], request: ModelRequest) -> ModelRequest:
+    return replace(request, system=system_text(made), messages=group_into_messages(made))
 
 
 class TestAnyPrompt:
@@ -42,8 +49,8 @@ class TestAnyPrompt:
     ) -> None:
         plan = replace(log.plan, mode="directed") if directed else log.plan
         seen, attached = view(log.said, log.who.id, log.run), enclosed(log.said)
-        made = pieces(plan, log.who, seen, instruction, attached)
-        request = prompt(plan, log.who, seen, instruction, attached)
+        made = build_pieces(plan, log.who, seen, instruction, attached)
+        request = build_model_request(plan, log.who, seen, instruction, attached)
         assert joined(made, request) == request
 
     @costly
@@ -52,16 +59,16 @@ class TestAnyPrompt:
         self, log: Consulted, instruction: str
     ) -> None:
         seen, attached = advised(log.said, log.who.id, log.run), enclosed(log.said)
-        made = pieces(log.plan, log.who, seen, instruction, attached)
-        request = prompt(log.plan, log.who, seen, instruction, attached)
+        made = build_pieces(log.plan, log.who, seen, instruction, attached)
+        request = build_model_request(log.plan, log.who, seen, instruction, attached)
         assert joined(made, request) == request
 
     @costly
     @given(logs(), st.sampled_from(list(VIEWS.values())))
     def test_can_be_put_together_by_whoever_is_shown_it(self, log: Log, view: View) -> None:
         seen = view(log.said, log.who.id, log.run)
-        parts = shown("a/one", pieces(log.plan, log.who, seen)).parts
-        request = prompt(log.plan, log.who, seen)
+        parts = build_prompt_parts("a/one", build_pieces(log.plan, log.who, seen)).parts
+        request = build_model_request(log.plan, log.who, seen)
         assert request.system == "\n\n".join(part.text for part in parts if part.role == "system")
         told = groupby((part for part in parts if part.role != "system"), key=lambda part: part.role)
         assert [(role, [part.text for part in some]) for role, some in told] == [
@@ -74,7 +81,7 @@ class TestAnyPrompt:
     def test_says_of_all_words_where_they_were_said_and_by_whom(self, log: Log, view: View) -> None:
         seen = view(log.said, log.who.id, log.run)
         by_id = {one.id: one for one in seen}
-        for piece in pieces(log.plan, log.who, seen, "", enclosed(log.said)):
+        for piece in build_pieces(log.plan, log.who, seen, "", enclosed(log.said)):
             if piece.origin in {"own", "message"}:
                 message = by_id[piece.message or ""]
                 assert isinstance(piece.part, Text)
@@ -89,13 +96,13 @@ class TestAnyPrompt:
                 assert piece.message is None
 
 
-def origins(made: list[Piece]) -> list[tuple[str, str, str | None]]:
+def origins(made: list[PromptPiece]) -> list[tuple[str, str, str | None]]:
     return [(piece.role, piece.origin, piece.name) for piece in made]
 
 
 def test_every_layer_and_every_enclosure_is_told_apart() -> None:
-    who, other = seat(("a/one", "b/two"))
-    plan = Plan(
+    who, other = make_participants(("a/one", "b/two"))
+    plan = RunPlan(
         mode="parallel",
         participants=(who, other),
         personas={who.id: "Be brief."},
@@ -107,7 +114,7 @@ def test_every_layer_and_every_enclosure_is_told_apart() -> None:
         Message(id="m2", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name),
         Message(id="m3", discussion="d", role="assistant", content="No.", participant=other.id, name="Beta"),
     ]
-    made = pieces(plan, who, seen, "Go on.", {"m1": (RECAP, NOTES, FILE)})
+    made = build_pieces(plan, who, seen, "Go on.", {"m1": (RECAP, NOTES, FILE)})
     assert origins(made) == [
         ("system", "persona", None),
         ("system", "mode", None),
@@ -124,9 +131,9 @@ def test_every_layer_and_every_enclosure_is_told_apart() -> None:
 
 
 def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
-    (who,) = seat(("a/one",))
+    (who,) = make_participants(("a/one",))
     own = Message(id="m", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name)
-    made = pieces(Plan(mode="single", participants=(who,)), who, [own])
+    made = build_pieces(RunPlan(mode="single", participants=(who,)), who, [own])
     assert origins(made) == [
         ("user", "filler", None),
         ("assistant", "own", "Alpha"),
@@ -139,15 +146,15 @@ def test_what_other_advisors_said_is_a_reference_and_a_brief_is_an_instruction()
     for who in PARTICIPANTS:
         told.says(who, "So.")
     told.asks("And now?").briefs(BETA, "Reply to the others.")
-    plan = Plan(mode="advisors", participants=PARTICIPANTS)
-    made = pieces(plan, BETA, advised(told.said, BETA.id, told.run))
+    plan = RunPlan(mode="advisors", participants=PARTICIPANTS)
+    made = build_pieces(plan, BETA, advised(told.said, BETA.id, told.run))
     assert [piece.origin for piece in made] == [
         *("mode", "message", "own", "reference", "message", "instruction"),
     ]
 
 
 def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() -> None:
-    (who,) = seat(("a/one",))
+    (who,) = make_participants(("a/one",))
     cut = Message(
         id="m",
         discussion="d",
@@ -157,17 +164,20 @@ def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() 
         name="Alpha",
         status="partial",
     )
-    made = pieces(Plan(mode="directed", participants=(who,)), who, in_lesson([cut], who.id, "run"))
+    made = build_pieces(RunPlan(mode="directed", participants=(who,)), who, in_lesson([cut], who.id, "run"))
     assert [(piece.role, piece.origin) for piece in made[-2:]] == [("assistant", "own"), ("user", "filler")]
 
 
 @pytest.mark.parametrize("rate", [1.0, 4.0])
 def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
-    made = [Piece("system", "mode", Text("x" * 40)), Piece("user", "file", FILE.part, "cat.png", "m", 4)]
-    told = shown("a/one", made, rate)
-    assert (told.model, told.tokens) == ("a/one", tokens("x" * 40, rate) + TOKENS_A_FILE)
+    made = [
+        PromptPiece("system", "mode", Text("x" * 40)),
+        PromptPiece("user", "file", FILE.part, "cat.png", "m", 4),
+    ]
+    told = build_prompt_parts("a/one", made, rate)
+    assert (told.model, told.tokens) == ("a/one", estimate_tokens("x" * 40, rate) + TOKENS_PER_FILE)
     text, file = told.parts
-    assert (text.text, text.tokens, text.size) == ("x" * 40, tokens("x" * 40, rate), None)
+    assert (text.text, text.tokens, text.size) == ("x" * 40, estimate_tokens("x" * 40, rate), None)
     assert (file.text, file.name, file.size) == ("", "cat.png", 4)
 
 
@@ -185,7 +195,7 @@ def test_an_answer_that_called_tools_saw_its_own_words_the_calls_and_what_came_o
 
     said = "I look.\n\nAnd again.\n\nSo it is a meeting."
     uses = [use("1", 7), use("2", 7), use("3", 19)]
-    parts = shown("m", list(called(said, uses)), tools=("dict",))
+    parts = build_prompt_parts("m", list(tool_call_pieces(said, uses)), tools=("dict",))
     call, result = ("call", '{"word": "moot"}'), ("result", "A meeting.")
     told = [(part.origin, part.text) for part in parts.parts]
     assert told == [("own", "I look."), call, result, call, result, ("own", "And again."), call, result]

@@ -4,24 +4,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.prompts.attachments import question, written_out
+from moot.prompts.attachments import build_question, inline_text_file
 from moot.types.chunks import Text
-from moot.types.requests import File, Message
+from moot.types.requests import File, ModelMessage
 
 PICTURE = File("cat.png", "image/png", b"\x89PNG\r\n\x1a\n")
 NOTES = File("notes.md", "text/plain", b"# Notes\n\n```python\nprint('round')\n```\n")
 
 
-def rendered(message: Message) -> str:
+def rendered(message: ModelMessage) -> str:
     return "\n\n".join(part.text if isinstance(part, Text) else f"({part})" for part in message.parts)
 
 
 def test_a_bare_question_is_sent_as_it_is() -> None:
-    assert question("What is a moot?") == Message("user", (Text("What is a moot?"),))
+    assert build_question("What is a moot?") == ModelMessage("user", (Text("What is a moot?"),))
 
 
 def test_a_whole_question() -> None:
-    asked = question("What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")])
+    asked = build_question(
+        "What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")]
+    )
     assert rendered(asked) == snapshot("""\
 notes.md:
 ````
@@ -47,23 +49,23 @@ What do these say?\
 
 
 def test_material_comes_first_and_the_question_last() -> None:
-    asked = question("What is this?", "piped", [PICTURE, NOTES])
+    asked = build_question("What is this?", "piped", [PICTURE, NOTES])
     assert asked.parts[0] is PICTURE
     titles = [part.text.split("\n")[0] for part in asked.parts if isinstance(part, Text)]
     assert titles == ["notes.md:", "Standard input:", "What is this?"]
 
 
 def test_a_picture_is_left_as_it_is() -> None:
-    assert written_out(PICTURE) is PICTURE
+    assert inline_text_file(PICTURE) is PICTURE
 
 
 def test_nothing_piped_is_not_mentioned() -> None:
-    assert "Standard input" not in rendered(question("Well?", ""))
+    assert "Standard input" not in rendered(build_question("Well?", ""))
 
 
 @given(st.lists(st.sampled_from(["`", "```", "`````", "words", " ", "\n"])).map("".join))
 def test_no_text_can_break_out_of_its_fence(content: str) -> None:
-    part = written_out(File("any.txt", "text/plain", content.encode()))
+    part = inline_text_file(File("any.txt", "text/plain", content.encode()))
     assert isinstance(part, Text)
     title, fence, *inside, last = part.text.split("\n")
     assert title == "any.txt:"
@@ -75,6 +77,6 @@ def test_no_text_can_break_out_of_its_fence(content: str) -> None:
 
 def test_a_fence_is_found_for_a_file_of_nothing_but_fences() -> None:
     content = "`" * 1_000_000
-    part = written_out(File("any.txt", "text/plain", content.encode()))
+    part = inline_text_file(File("any.txt", "text/plain", content.encode()))
     assert isinstance(part, Text)
     assert part.text == f"any.txt:\n{content}`\n{content}\n{content}`"

@@ -3,13 +3,13 @@ import sys
 
 import pytest
 
-from moot.prompts.templates import filled, written
+from moot.prompts.templates import load_template, render_template
 
 PART = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
 
 
 def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
-    assert filled("part", PART) == (
+    assert render_template("part", PART) == (
         "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
     )
 
@@ -28,7 +28,7 @@ def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
     ],
 )
 def test_a_prompt_that_ships_is_there_and_has_no_loose_ends(name: str) -> None:
-    text = written(name).format(name="Alpha", others="Beta", language="German")
+    text = load_template(name).format(name="Alpha", others="Beta", language="German")
     assert text == text.strip() != ""
     assert "{" not in text
 

@@ -6,12 +6,12 @@ from moot.prompts.visibility import (
     VIEWS,
     View,
     advised,
-    as_seen_in,
     blind,
     briefed,
     everything,
     in_lesson,
     own_thread,
+    view_of_run,
 )
 from moot.types.discussions import Message
 from tests.prompts.logs import Log, costly, logs
@@ -192,6 +192,6 @@ def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
 @costly
 @given(log=logs())
 def test_what_was_seen_in_an_earlier_run_is_seen_so_from_any_other(view: View, log: Log) -> None:
-    then = as_seen_in(log.run, view.__name__)
+    then = view_of_run(log.run, view.__name__)
     assert then(log.said, log.who.id, "run_later") == seen(view, log)
     assert then.__name__ == view.__name__

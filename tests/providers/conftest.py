@@ -12,7 +12,7 @@ from tests.providers.loading import LoadedProvider
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[list[Any]]:
     """Load the demonstration model into a list that is emptied at the end, so that the model is freed in time."""
-    held = [LocalProvider()._start()]
+    held = [LocalProvider()._load_server()]
     yield held
     held.clear()
 

@@ -12,5 +12,5 @@ class LoadedProvider(LocalProvider):
         super().__init__()
         self._loaded = loaded
 
-    def _start(self) -> Any:
+    def _load_server(self) -> Any:
         return self._loaded[0]

@@ -5,17 +5,17 @@ import msgspec
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.providers.anthropic import AnthropicReader, AnthropicWire
+from moot.providers.anthropic import AnthropicStreamDecoder, AnthropicWireFormat
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile
-from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant_message, user_message
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
 
 
 def read(*frames: dict[str, Any]) -> list[Chunk]:
-    reader = AnthropicReader("lab")
-    chunks = [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())]
+    reader = AnthropicStreamDecoder("lab")
+    chunks = [chunk for frame in frames for chunk in reader.decode_frame(json.dumps(frame).encode())]
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
@@ -36,11 +36,13 @@ REQUEST = ModelRequest(
     model="claude-x",
     system="Be brief.",
     messages=(
-        user("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
-        assistant(
+        user_message(
+            "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
+        ),
+        assistant_message(
             Thought("unsigned"), Thought("hm", "proof"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')
         ),
-        user(ToolResult("c1", "look", "a cat")),
+        user_message(ToolResult("c1", "look", "a cat")),
     ),
     tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
     temperature=0.5,
@@ -51,7 +53,7 @@ REQUEST = ModelRequest(
 
 
 def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
-    body = AnthropicWire().body(REQUEST, Profile(thinking="effort", default_max_tokens=1000))
+    body = AnthropicWireFormat().encode_request(REQUEST, Profile(thinking="effort", default_max_tokens=1000))
     assert json.loads(body) == snapshot(
         {
             "model": "claude-x",
@@ -107,7 +109,9 @@ def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
 
 def test_older_models_get_a_thinking_budget_on_top() -> None:
     body = json.loads(
-        AnthropicWire().body(REQUEST, Profile(thinking="budget", json_schema=False, default_max_tokens=1000))
+        AnthropicWireFormat().encode_request(
+            REQUEST, Profile(thinking="budget", json_schema=False, default_max_tokens=1000)
+        )
     )
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     assert body["max_tokens"] == 3048
@@ -167,10 +171,10 @@ def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
 
 
 def test_a_call_being_written_is_a_sign_of_life() -> None:
-    reader = AnthropicReader("lab")
-    reader.read(json.dumps(block(type="tool_use", id="t1", name="look")).encode())
+    reader = AnthropicStreamDecoder("lab")
+    reader.decode_frame(json.dumps(block(type="tool_use", id="t1", name="look")).encode())
     frame = json.dumps(delta(type="input_json_delta", partial_json='{"at"')).encode()
-    assert reader.read(frame) == [Progress(5)]
+    assert reader.decode_frame(frame) == [Progress(5)]
 
 
 def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
@@ -180,13 +184,15 @@ def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
 
 
 def test_temperature_and_thinking_exclude_each_other() -> None:
-    calm = AnthropicWire().body(msgspec.structs.replace(REQUEST, thinking=None), Profile(thinking="effort"))
+    calm = AnthropicWireFormat().encode_request(
+        msgspec.structs.replace(REQUEST, thinking=None), Profile(thinking="effort")
+    )
     assert json.loads(calm)["temperature"] == 0.5
 
 
 def test_a_text_file_is_a_text_document() -> None:
-    asked = ModelRequest(model="x", messages=(user(File("a.txt", "text/plain", b"hi")),))
-    (part,) = json.loads(AnthropicWire().body(asked, Profile()))["messages"][0]["content"]
+    asked = ModelRequest(model="x", messages=(user_message(File("a.txt", "text/plain", b"hi")),))
+    (part,) = json.loads(AnthropicWireFormat().encode_request(asked, Profile()))["messages"][0]["content"]
     assert part["source"] == {"type": "text", "media_type": "text/plain", "data": "hi"}
 
 
@@ -202,18 +208,20 @@ def test_an_error_event_is_classified() -> None:
 
 
 def test_a_stream_that_stops_early_is_incomplete() -> None:
-    reader = AnthropicReader("lab")
-    reader.read(json.dumps(delta(type="text_delta", text="Ye")).encode())
-    (failed,) = reader.end()
+    reader = AnthropicStreamDecoder("lab")
+    reader.decode_frame(json.dumps(delta(type="text_delta", text="Ye")).encode())
+    (failed,) = reader.final_chunks()
     assert isinstance(failed, Failed)
     assert "incomplete" in failed.fault.message
 
 
 def test_the_key_goes_into_its_own_header() -> None:
-    assert AnthropicWire().headers("k")["x-api-key"] == "k"
-    assert "x-api-key" not in AnthropicWire().headers(None)
+    assert AnthropicWireFormat().request_headers("k")["x-api-key"] == "k"
+    assert "x-api-key" not in AnthropicWireFormat().request_headers(None)
 
 
 def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
     calm = msgspec.structs.replace(REQUEST, thinking=None)
-    assert "temperature" not in json.loads(AnthropicWire().body(calm, Profile(temperature=False)))
+    assert "temperature" not in json.loads(
+        AnthropicWireFormat().encode_request(calm, Profile(temperature=False))
+    )

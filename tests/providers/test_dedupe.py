@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.providers.dedupe import MEMORY, Overlaps, Snapshots
+from moot.providers.dedupe import MAX_TAIL_CHARS, OverlapDeduper, SnapshotDeduper
 
 
 def overlapped(*pieces: tuple[str, int | None]) -> str:
-    overlaps = Overlaps()
+    overlaps = OverlapDeduper()
     return "".join(overlaps.new_text(piece, tokens) for piece, tokens in pieces)
 
 
@@ -23,7 +23,7 @@ def test_an_overlap_is_trimmed() -> None:
 
 def test_snapshots_are_told_once_even_when_long() -> None:
     text = "".join(f"sentence number {n}. " for n in range(600))
-    assert len(text) > 2 * MEMORY
+    assert len(text) > 2 * MAX_TAIL_CHARS
     assert untold(*(text[:end] for end in range(50, len(text) + 50, 50))) == text
 
 
@@ -41,13 +41,13 @@ def test_the_provider_s_own_count_tells_a_true_repeat() -> None:
 
 
 def test_servers_that_send_the_whole_text_each_time() -> None:
-    snapshots = Snapshots()
+    snapshots = SnapshotDeduper()
     pieces = ["A table ", "A table has", "A table has no head", "A table has no head"]
     assert "".join(snapshots.new_text(piece) for piece in pieces) == "A table has no head"
 
 
 def test_a_piece_said_twice_at_the_start_is_said_twice() -> None:
-    snapshots = Snapshots()
+    snapshots = SnapshotDeduper()
     assert "".join(snapshots.new_text(piece) for piece in ["Row, row!\n", "Row, row!\n"]) == "Row, row!\n" * 2
 
 
@@ -58,6 +58,6 @@ def test_short_pieces_are_never_touched(pieces: list[str]) -> None:
 
 @given(st.lists(st.text(alphabet="abc ", min_size=1, max_size=6), max_size=30))
 def test_small_pieces_of_ordinary_servers_are_never_touched(pieces: list[str]) -> None:
-    snapshots = Snapshots()
+    snapshots = SnapshotDeduper()
     told = ["start of a long and varied text", *pieces]
     assert "".join(snapshots.new_text(piece) for piece in told) == "".join(told)

@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from moot.providers.catalog import ProviderConfig
-from moot.providers.embeddings import HttpEmbedder, embedder
+from moot.providers.embeddings import HttpEmbedder, resolve_embedder
 from moot.providers.registry import Registry
 from moot.types.errors import ProviderError, UnknownModel
 from tests.taking import KEY
@@ -41,7 +41,7 @@ async def serving(server: Server, key: str = "") -> AsyncIterator[HttpEmbedder]:
     async with TestServer(app) as served:
         config = ProviderConfig(api="openai", base_url=str(served.make_url("")), key_env="NEAR_KEY")
         async with Registry({"near": config}, {"NEAR_KEY": key}) as registry:
-            yield embedder(NAME, registry)
+            yield resolve_embedder(NAME, registry)
 
 
 async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
@@ -98,4 +98,4 @@ async def test_a_server_that_is_gone_is_a_fault_too() -> None:
 async def test_a_name_that_leads_nowhere_is_refused(name: str) -> None:
     async with Registry({}, {}) as registry:
         with pytest.raises(UnknownModel, match="provider/model"):
-            embedder(name, registry)
+            resolve_embedder(name, registry)

@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.providers.errors import WireError, ended_early, from_error, from_response, redact, retry_after
-from moot.types.faults import Kind
+from moot.providers.errors import (
+    WireError,
+    early_end_fault,
+    fault_from_error,
+    fault_from_response,
+    parse_retry_after,
+    redact,
+)
+from moot.types.faults import FaultKind
 
 KEY = "sk-proj-verysecretkey"
 
@@ -46,23 +53,23 @@ KEY = "sk-proj-verysecretkey"
     ],
 )  # fmt: skip
 def test_answers_are_classified_by_what_is_inside(
-    status: int, body: str, kind: Kind, retryable: bool
+    status: int, body: str, kind: FaultKind, retryable: bool
 ) -> None:
-    fault = from_response("lab", status, {}, body.encode(), KEY)
+    fault = fault_from_response("lab", status, {}, body.encode(), KEY)
     assert (fault.kind, fault.retryable) == (kind, retryable)
     assert "<" not in fault.message
     assert "lab" in fault.message
 
 
 def test_an_error_inside_a_good_status_is_classified_too() -> None:
-    assert from_error("lab", WireError(message="x", code=401)).kind == "auth"
-    assert from_error("lab", WireError(message="x", type="rate_limit_error")).kind == "rate_limit"
+    assert fault_from_error("lab", WireError(message="x", code=401)).kind == "auth"
+    assert fault_from_error("lab", WireError(message="x", type="rate_limit_error")).kind == "rate_limit"
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 529])
 def test_no_key_is_ever_shown(status: int) -> None:
     body = f'{{"error": {{"message": "Incorrect API key provided: {KEY} or sk-proj-****key or Bearer abcdef123456"}}}}'
-    message = from_response("lab", status, {}, body.encode(), KEY).message
+    message = fault_from_response("lab", status, {}, body.encode(), KEY).message
     for secret in (KEY, "****key", "abcdef123456"):
         assert secret not in message
 
@@ -78,25 +85,27 @@ def test_long_words_are_shortened() -> None:
 
 def test_retry_after_in_every_spelling() -> None:
     soon = datetime.now(UTC) + timedelta(seconds=30)
-    assert retry_after({"retry-after-ms": "1500"}) == 1.5
-    assert retry_after({"retry-after": "2"}) == 2
-    assert 28 <= (retry_after({"retry-after": format_datetime(soon, usegmt=True)}) or 0) <= 30
-    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    assert retry_after({"retry-after": "soon"}) is None
-    assert retry_after({}) is None
+    assert parse_retry_after({"retry-after-ms": "1500"}) == 1.5
+    assert parse_retry_after({"retry-after": "2"}) == 2
+    assert 28 <= (parse_retry_after({"retry-after": format_datetime(soon, usegmt=True)}) or 0) <= 30
+    assert parse_retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert parse_retry_after({"retry-after": "soon"}) is None
+    assert parse_retry_after({}) is None
 
 
 def test_google_s_delay_is_read_from_the_body() -> None:
     body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
-    assert from_response("google", 429, {}, body, None).retry_after == 17
-    assert from_response("google", 429, {}, body.replace(b"17s", b"1.2.3s"), None).retry_after is None
+    assert fault_from_response("google", 429, {}, body, None).retry_after == 17
+    assert fault_from_response("google", 429, {}, body.replace(b"17s", b"1.2.3s"), None).retry_after is None
 
 
 def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:
-    fault = from_response("lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None)
+    fault = fault_from_response(
+        "lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None
+    )
     assert "inconnu" in fault.message
-    assert from_response("lab", 500, {}, b'{"detail": "\xff"}', None).kind == "api_error"
-    assert from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"
+    assert fault_from_response("lab", 500, {}, b'{"detail": "\xff"}', None).kind == "api_error"
+    assert fault_from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"
 
 
 def test_ordinary_words_are_not_keys() -> None:
@@ -107,15 +116,15 @@ def test_ordinary_words_are_not_keys() -> None:
 def test_a_key_at_the_edge_of_what_is_quoted_leaves_nothing_behind() -> None:
     plain = "7f3a9c21d4e86b05"
     body = ("x" * 290 + " " + plain + " " + "y" * 300).encode()
-    assert "7f3a" not in from_response("lab", 500, {}, body, plain).message
+    assert "7f3a" not in fault_from_response("lab", 500, {}, body, plain).message
 
 
 def test_a_web_page_is_never_quoted() -> None:
-    fault = from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
+    fault = fault_from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
     assert (
         fault.message == "lab failed: it answered with a web page, not a model's answer; check its base_url."
     )
 
 
 def test_ending_early() -> None:
-    assert ended_early("lab").retryable
+    assert early_end_fault("lab").retryable

@@ -4,18 +4,20 @@ from typing import Any
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.providers.google import GoogleReader, GoogleWire
+from moot.providers.google import GoogleStreamDecoder, GoogleWireFormat
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile
-from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant_message, user_message
 
 REQUEST = ModelRequest(
     model="gemini-x",
     system="Be brief.",
     messages=(
-        user("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
-        assistant(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}', "proof")),
-        user(ToolResult("c1", "look", "a cat"), ToolResult("c2", "look", "dark", is_error=True)),
+        user_message(
+            "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
+        ),
+        assistant_message(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}', "proof")),
+        user_message(ToolResult("c1", "look", "a cat"), ToolResult("c2", "look", "dark", is_error=True)),
     ),
     tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
     temperature=0.5,
@@ -27,8 +29,10 @@ REQUEST = ModelRequest(
 
 
 def read(*frames: dict[str, Any]) -> list[Chunk]:
-    reader = GoogleReader("lab")
-    chunks = [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())] + reader.end()
+    reader = GoogleStreamDecoder("lab")
+    chunks = [
+        chunk for frame in frames for chunk in reader.decode_frame(json.dumps(frame).encode())
+    ] + reader.final_chunks()
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
@@ -37,7 +41,7 @@ def parts(*parts: dict[str, Any], finish: str | None = None, **more: object) -> 
 
 
 def test_the_whole_request() -> None:
-    assert json.loads(GoogleWire().body(REQUEST, Profile(thinking="effort"))) == snapshot(
+    assert json.loads(GoogleWireFormat().encode_request(REQUEST, Profile(thinking="effort"))) == snapshot(
         {
             "contents": [
                 {
@@ -84,13 +88,13 @@ def test_the_whole_request() -> None:
 
 
 def test_older_models_get_a_thinking_budget() -> None:
-    body = json.loads(GoogleWire().body(REQUEST, Profile(thinking="budget")))
+    body = json.loads(GoogleWireFormat().encode_request(REQUEST, Profile(thinking="budget")))
     assert body["generationConfig"]["thinkingConfig"] == {"includeThoughts": True, "thinkingBudget": 1024}
 
 
 def test_the_model_is_part_of_the_address_and_cannot_leave_it() -> None:
-    assert GoogleWire().url("gemini-x") == "/models/gemini-x:streamGenerateContent?alt=sse"
-    assert GoogleWire().url("../x?y") == "/models/..%2Fx%3Fy:streamGenerateContent?alt=sse"
+    assert GoogleWireFormat().request_path("gemini-x") == "/models/gemini-x:streamGenerateContent?alt=sse"
+    assert GoogleWireFormat().request_path("../x?y") == "/models/..%2Fx%3Fy:streamGenerateContent?alt=sse"
 
 
 def test_thoughts_text_usage_and_the_end() -> None:
@@ -136,9 +140,9 @@ def test_a_call_that_broke_is_never_a_call() -> None:
 
 
 def test_arguments_that_are_not_utf_8_do_not_break_the_turn() -> None:
-    reader = GoogleReader("lab")
+    reader = GoogleStreamDecoder("lab")
     frame = b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"\xff"}}}]},"finishReason":"STOP"}]}'
-    chunks = reader.read(frame) + reader.end()
+    chunks = reader.decode_frame(frame) + reader.final_chunks()
     assert isinstance(chunks[-1], Done | Failed)
 
 
@@ -155,4 +159,4 @@ def test_only_models_that_answer_are_listed() -> None:
             {"name": "models/embedding", "supportedGenerationMethods": ["embedContent"]},
         ]
     }
-    assert GoogleWire().read_models(json.dumps(body).encode()) == ["gemini-x"]
+    assert GoogleWireFormat().parse_model_list(json.dumps(body).encode()) == ["gemini-x"]

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from moot.providers import http_provider
 from moot.providers.catalog import Api
 from moot.providers.http_provider import HttpProvider
-from moot.providers.registry import WIRES
-from moot.providers.scripted.scripts import LOOK_UP, Script, Scripts
+from moot.providers.registry import WIRE_FORMATS
+from moot.providers.scripted.scripts import LOOK_UP_TOOL, Script, Scripts
 from moot.providers.sse import EventParser
 from moot.providers.transport import Transport
-from moot.streaming.cancellation import Stop
-from moot.testing.frames import event, frames
+from moot.streaming.cancellation import StopSignal
+from moot.testing.frames import answer_frames, encode_event
 from moot.testing.wire_formats.anthropic import AnthropicDialect
 from moot.testing.wire_formats.dialect import Dialect
 from moot.testing.wire_formats.google import GoogleDialect
 from moot.testing.wire_formats.openai import OpenAIDialect
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 from tests.taking import LabServer, Taken, take
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
@@ -35,7 +35,7 @@ DIALECTS: dict[Api, type[Dialect]] = {
 RICH = Script(
     thoughts="Zuerst: ein Gedanke. 考える。",
     answer='Ein Tisch — <think>rund?</think> ja 🪑👩‍👩‍👧.\u2028Zeile `<think>` \\ "Zitat"\n```py\n<details>\n```\n<details>klein</details>',
-    tool=LOOK_UP,
+    tool=LOOK_UP_TOOL,
     chunk=5,
 )
 
@@ -47,23 +47,23 @@ class Replay(Transport):
         super().__init__()
         self._pieces = pieces
 
-    async def post(
-        self, who: str, url: str, headers: Mapping[str, str], body: bytes, key: str | None
+    async def post_stream(
+        self, provider_name: str, url: str, headers: Mapping[str, str], body: bytes, key: str | None
     ) -> AsyncGenerator[list[bytes], None]:
         parser = EventParser()
         for piece in self._pieces:
-            if events := parser.feed(piece):
+            if events := parser.feed_bytes(piece):
                 yield events
 
 
 def recorded(api: Api) -> bytes:
     scripts = Scripts({"rich": RICH})
-    performance = scripts.perform(ModelRequest(model="rich", messages=(user("?"),)))
-    return b"".join(event(frame, "") for frame in frames(DIALECTS[api](), performance))
+    performance = scripts.next_reply(ModelRequest(model="rich", messages=(user_message("?"),)))
+    return b"".join(encode_event(frame, "") for frame in answer_frames(DIALECTS[api](), performance))
 
 
 async def replayed(api: Api, pieces: Sequence[bytes]) -> Taken:
-    return await take(HttpProvider(api, WIRES[api](), "http://replay", Replay(pieces)), "rich")
+    return await take(HttpProvider(api, WIRE_FORMATS[api](), "http://replay", Replay(pieces)), "rich")
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -93,16 +93,19 @@ async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
     lab: LabServer, api: Api
 ) -> None:
     lab.add(crawl=Script(pace=60.0))
-    stop = Stop()
+    stop = StopSignal()
     turn = asyncio.create_task(take(lab.provider(api), "crawl", stop=stop))
-    while not (lab.lab.calls and lab.lab.calls[0].frames):
+    while not (lab.lab.received_requests and lab.lab.received_requests[0].frame_count):
         await asyncio.sleep(0.01)
-    stop.request()
+    stop.request_stop()
     taken = await asyncio.wait_for(turn, 60)
     async with asyncio.timeout(60):
-        while not lab.lab.calls[0].ended:
+        while not lab.lab.received_requests[0].outcome:
             await asyncio.sleep(0.005)
-    assert (lab.lab.calls[0].ended, lab.lab.calls[0].frames) == ("client left", 1)
+    assert (lab.lab.received_requests[0].outcome, lab.lab.received_requests[0].frame_count) == (
+        "client left",
+        1,
+    )
     assert taken.result.status == "stopped_by_user"
 
 
@@ -117,20 +120,20 @@ async def test_the_script_over_the_socket_is_the_script_in_process(lab: LabServe
 
 
 async def test_a_list_that_is_no_list_is_a_bad_response(lab: LabServer) -> None:
-    wrong = HttpProvider("wrong", WIRES["google"](), f"{lab.url}/v1", lab.transport)
+    wrong = HttpProvider("wrong", WIRE_FORMATS["google"](), f"{lab.url}/v1", lab.transport)
     with pytest.raises(ProviderError, match="no list of models"):
-        await wrong.models()
+        await wrong.list_models()
 
 
 async def test_prices_go_by_address(lab: LabServer) -> None:
-    here = HttpProvider("openai", WIRES["openai"](), "https://api.openai.com/v1", lab.transport)
-    elsewhere = HttpProvider("openai", WIRES["openai"](), lab.url, lab.transport)
-    free = HttpProvider("ollama", WIRES["openai"](), lab.url, lab.transport, free=True)
+    here = HttpProvider("openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", lab.transport)
+    elsewhere = HttpProvider("openai", WIRE_FORMATS["openai"](), lab.url, lab.transport)
+    free = HttpProvider("ollama", WIRE_FORMATS["openai"](), lab.url, lab.transport, is_free=True)
     usage = Usage(1_000_000, 1_000_000)
-    assert (here.cost("gpt-4o-mini", usage) or 0) > 0
-    assert elsewhere.cost("gpt-4o-mini", usage) is None
-    assert free.cost("gpt-4o-mini", usage) == 0.0
-    assert here.profile("gpt-4o-mini").context == 128_000
+    assert (here.call_cost_usd("gpt-4o-mini", usage) or 0) > 0
+    assert elsewhere.call_cost_usd("gpt-4o-mini", usage) is None
+    assert free.call_cost_usd("gpt-4o-mini", usage) == 0.0
+    assert here.model_profile("gpt-4o-mini").context == 128_000
 
 
 class Served(NamedTuple):
@@ -176,7 +179,7 @@ DONE = b"data: [DONE]\n\n"
 @asynccontextmanager
 async def asked(served: Served) -> AsyncIterator[HttpProvider]:
     transport = Transport()
-    yield HttpProvider("peer", WIRES["openai"](), served.url, transport)
+    yield HttpProvider("peer", WIRE_FORMATS["openai"](), served.url, transport)
     await transport.aclose()
 
 
@@ -197,16 +200,16 @@ async def test_a_finish_that_was_seen_counts_however_untidy_the_close() -> None:
 
 
 async def test_a_stop_after_the_end_does_not_undo_it() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     class Lingering(Replay):
-        async def post(self, *asked: Any) -> AsyncGenerator[list[bytes], None]:
-            async for events in super().post(*asked):
+        async def post_stream(self, *asked: Any) -> AsyncGenerator[list[bytes], None]:
+            async for events in super().post_stream(*asked):
                 yield events
-            stop.request()  # all that came was taken
+            stop.request_stop()  # all that came was taken
             await asyncio.sleep(0.2)
 
-    provider = HttpProvider("openai", WIRES["openai"](), "http://replay", Lingering([HELLO + DONE]))
+    provider = HttpProvider("openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO + DONE]))
     result = (await take(provider, "x", stop=stop)).result
     assert stop.reason is not None
     assert (result.status, result.text) == ("completed", "Hello")
@@ -216,7 +219,9 @@ async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
     key = "7f3a9c21d4e86b05"
     error = f'data: {{"error": {{"message": "no such account {key}"}}}}\n\n'.encode()
     async with answering(error) as served, asked(served) as provider:
-        (batch,) = [batch async for batch in provider.stream(ModelRequest(model="x", messages=()), key)]
+        (batch,) = [
+            batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)
+        ]
     assert "no such account [key]" in str(batch)
     assert key not in str(batch)
 
@@ -224,7 +229,7 @@ async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
 async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
     async with answering(HELLO) as served, asked(served) as provider:
         (batch,) = [
-            batch async for batch in provider.stream(ModelRequest(model="x", messages=()), "sec\nret")
+            batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), "sec\nret")
         ]
     assert "key of peer" in str(batch)
     assert "sec" not in str(batch)
@@ -260,7 +265,9 @@ async def test_no_part_of_a_key_is_quoted_from_a_stream(reason: str) -> None:
     finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()
     for frame in (error, finish + DONE):
         async with answering(frame) as served, asked(served) as provider:
-            said = str([batch async for batch in provider.stream(ModelRequest(model="x", messages=()), key)])
+            said = str(
+                [batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)]
+            )
         assert "Zq9" not in said
         assert "<html" not in said
         assert len(said) < 700

@@ -1,5 +1,5 @@
 from moot.providers.keys import Key, KeyRing
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 
 class Clock:
@@ -18,39 +18,39 @@ def ring(count: int) -> tuple[KeyRing, list[Key], Clock]:
 def test_the_least_used_key_comes_first() -> None:
     keys, (first, second), _ = ring(2)
     first.uses = 5
-    assert keys.next(set()) is second
-    assert keys.next({"KEY_1"}) is first
-    assert keys.next({"KEY_0", "KEY_1"}) is None
+    assert keys.select_key(set()) is second
+    assert keys.select_key({"KEY_1"}) is first
+    assert keys.select_key({"KEY_0", "KEY_1"}) is None
 
 
 def test_keys_cool_down_as_long_as_the_fault_says() -> None:
     keys, (first, second), clock = ring(2)
-    keys.cool(first, fault("rate_limit", "slow"))
-    assert keys.next(set()) is second
+    keys.cool_down(first, make_fault("rate_limit", "slow"))
+    assert keys.select_key(set()) is second
     clock.now += 59
-    assert keys.next(set()) is second
+    assert keys.select_key(set()) is second
     clock.now += 2
-    assert keys.next(set()) is first
-    keys.cool(first, fault("auth", "wrong"))
+    assert keys.select_key(set()) is first
+    keys.cool_down(first, make_fault("auth", "wrong"))
     clock.now += 299
-    assert keys.next(set()) is second
+    assert keys.select_key(set()) is second
     clock.now += 2
-    assert keys.next(set()) is first
+    assert keys.select_key(set()) is first
 
 
 def test_a_provider_s_own_wait_counts_instead() -> None:
     keys, (first, _), clock = ring(2)
-    keys.cool(first, fault("rate_limit", "slow", retry_after=5))
+    keys.cool_down(first, make_fault("rate_limit", "slow", retry_after=5))
     clock.now += 6
-    assert keys.next(set()) is first
+    assert keys.select_key(set()) is first
 
 
 def test_a_cooling_key_is_better_than_none() -> None:
     keys, (only,), _ = ring(1)
-    keys.cool(only, fault("rate_limit", "slow"))
-    assert keys.next(set()) is only
-    assert keys.next({"KEY_0"}) is None
-    assert KeyRing(()).next(set()) is None
+    keys.cool_down(only, make_fault("rate_limit", "slow"))
+    assert keys.select_key(set()) is only
+    assert keys.select_key({"KEY_0"}) is None
+    assert KeyRing(()).select_key(set()) is None
     assert not KeyRing(())
 
 

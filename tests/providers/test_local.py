@@ -14,33 +14,33 @@ from unittest.mock import MagicMock
 import pytest
 from msgspec import Raw
 
-from moot.prompts.attachments import question
+from moot.prompts.attachments import build_question
 from moot.providers.local import (
-    DEMO,
+    DEMO_MODEL,
     Generation,
     LocalProvider,
-    demo_weights,
+    find_demo_weights,
     load_library,
 )
-from moot.providers.local_limits import LONGEST_TEXT, MOST_ITEMS
-from moot.streaming.lesson_turn import Act
-from moot.streaming.reasoning_tags import Said
-from moot.types.action_docs import line_for
+from moot.providers.local_limits import DEFAULT_MAX_ITEMS, DEFAULT_MAX_TEXT_CHARS
+from moot.streaming.lesson_turn import LessonTurnParser
+from moot.streaming.reasoning_tags import TextPiece
+from moot.types.action_docs import lesson_item_schema
 from moot.types.chunks import Done, Failed, Progress, Text
-from moot.types.errors import Unavailable
-from moot.types.requests import File, ModelRequest, user
-from moot.whiteboard.state import EMPTY
+from moot.types.errors import FeatureUnavailable
+from moot.types.requests import File, ModelRequest, user_message
+from moot.whiteboard.state import EMPTY_BOARD
 from tests.taking import take
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 150
 
 
 def ask(words: str, **options: object) -> ModelRequest:
-    return ModelRequest(model=DEMO, messages=(user(words),), temperature=0.0, **options)  # type: ignore[arg-type]
+    return ModelRequest(model=DEMO_MODEL, messages=(user_message(words),), temperature=0.0, **options)  # type: ignore[arg-type]
 
 
 async def test_it_answers_in_its_own_words(local: LocalProvider) -> None:
-    taken = await take(local, DEMO, request=ask("What is the capital of France?", max_tokens=16))
+    taken = await take(local, DEMO_MODEL, request=ask("What is the capital of France?", max_tokens=16))
     assert re.search(r"\w{3}", taken.result.text)
     assert taken.result.usage is not None
     assert len(taken.events) > 2
@@ -49,9 +49,11 @@ async def test_it_answers_in_its_own_words(local: LocalProvider) -> None:
 def test_it_is_given_text_files_as_text() -> None:
     notes = File("notes.txt", "text/plain", "Runde Tische für alle.".encode())
     provider = LocalProvider()
-    assert "text" in provider.profile(DEMO).files
+    assert "text" in provider.model_profile(DEMO_MODEL).files
     sent = json.loads(
-        provider._body(ModelRequest(model=DEMO, messages=(question("What is it?", "", [notes]),)))
+        provider._encode_body(
+            ModelRequest(model=DEMO_MODEL, messages=(build_question("What is it?", "", [notes]),))
+        )
     )
     assert sent["messages"] == [
         {"role": "user", "content": "notes.txt:\n```\nRunde Tische für alle.\n```\n\nWhat is it?"}
@@ -69,7 +71,7 @@ async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
     reading = asyncio.Event()
 
     async def read() -> None:
-        async with aclosing(local.stream(ask(LONG))) as stream:
+        async with aclosing(local.stream_chunks(ask(LONG))) as stream:
             async for chunks in stream:
                 if local._generations and chunks == [Progress()]:
                     reading.set()
@@ -88,7 +90,7 @@ async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
 
 
 async def test_it_lets_go_during_the_answer(local: LocalProvider) -> None:
-    stream = local.stream(ask("Write a very long story about a dragon.", max_tokens=2000))
+    stream = local.stream_chunks(ask("Write a very long story about a dragon.", max_tokens=2000))
     async with aclosing(stream):
         async for chunks in stream:
             if any(isinstance(chunk, Text) for chunk in chunks):
@@ -108,34 +110,34 @@ async def test_json_by_grammar(local: LocalProvider) -> None:
         "additionalProperties": False,
     }
     request = ask("How are you?", json_schema=Raw(json.dumps(schema).encode()), max_tokens=80)
-    answer = json.loads((await take(local, DEMO, request=request)).result.text)
+    answer = json.loads((await take(local, DEMO_MODEL, request=request)).result.text)
     assert answer["mood"] in {"good", "bad"}
 
 
 async def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.gguf"
-    path.symlink_to(demo_weights())
+    path.symlink_to(find_demo_weights())
     own = LocalProvider(path)
-    request = ModelRequest(model="mine", messages=(user("Say hello."),), max_tokens=4)
-    chunks = [chunk async for batch in own.stream(request) for chunk in batch]
+    request = ModelRequest(model="mine", messages=(user_message("Say hello."),), max_tokens=4)
+    chunks = [chunk async for batch in own.stream_chunks(request) for chunk in batch]
     assert isinstance(chunks[-1], Done)
-    assert await own.models() == ["mine"]
+    assert await own.list_models() == ["mine"]
 
 
 async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF nonsense")
-    LocalProvider(path).check("broken")  # it looks like one
-    request = ModelRequest(model="broken", messages=(user("?"),))
-    chunks = [chunk async for batch in LocalProvider(path).stream(request) for chunk in batch]
+    LocalProvider(path).check_model("broken")  # it looks like one
+    request = ModelRequest(model="broken", messages=(user_message("?"),))
+    chunks = [chunk async for batch in LocalProvider(path).stream_chunks(request) for chunk in batch]
     *_, failed = chunks
     assert isinstance(failed, Failed)
     assert "broken.gguf" in failed.fault.message
-    with pytest.raises(Unavailable, match="no model file"):
-        LocalProvider(tmp_path / "missing.gguf").check("missing")
+    with pytest.raises(FeatureUnavailable, match="no model file"):
+        LocalProvider(tmp_path / "missing.gguf").check_model("missing")
     (tmp_path / "notes.gguf").write_text("not a model")
-    with pytest.raises(Unavailable, match="no GGUF file"):
-        LocalProvider(tmp_path / "notes.gguf").check("notes")
+    with pytest.raises(FeatureUnavailable, match="no GGUF file"):
+        LocalProvider(tmp_path / "notes.gguf").check_model("notes")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
         return real(name, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(Unavailable, match=words) as caught:
+    with pytest.raises(FeatureUnavailable, match=words) as caught:
         load_library()
     assert "\n" not in str(caught.value)
 
@@ -176,7 +178,7 @@ def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.Mo
 
     library = SimpleNamespace(CommonParams=MagicMock, Server=Server)
     monkeypatch.setattr("moot.providers.local.load_library", lambda: library)
-    LocalProvider()._start()
+    LocalProvider()._load_server()
     assert done == ["loaded", "heard"]
 
 
@@ -205,17 +207,19 @@ async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> No
         "additionalProperties": False,
     }
     request = ask("Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode()))
-    told = json.loads((await take(local, DEMO, request=request)).result.text)
-    assert len(told["reasons"]) <= MOST_ITEMS
-    assert all(len(reason) <= LONGEST_TEXT for reason in told["reasons"])
+    told = json.loads((await take(local, DEMO_MODEL, request=request)).result.text)
+    assert len(told["reasons"]) <= DEFAULT_MAX_ITEMS
+    assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in told["reasons"])
 
 
 async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local: LocalProvider) -> None:
-    request = ask("Why is the sky blue? Answer in one sentence.", array_of=line_for("teacher"), max_tokens=80)
-    act = Act("teacher", EMPTY)
-    stream = local.stream(request)
+    request = ask(
+        "Why is the sky blue? Answer in one sentence.", array_of=lesson_item_schema("teacher"), max_tokens=80
+    )
+    act = LessonTurnParser("teacher", EMPTY_BOARD)
+    stream = local.stream_chunks(request)
     written = "".join([c.text async for batch in stream for c in batch if isinstance(c, Text)])
     pieces = [*act.feed(written), *act.close()]
     assert written.lstrip().startswith("[")
     assert re.match(r'\[\s*\{\s*"type"\s*:\s*"(text|action)"', written.lstrip())
-    assert act.text or any(not isinstance(piece, Said) for piece in pieces), written
+    assert act.text or any(not isinstance(piece, TextPiece) for piece in pieces), written

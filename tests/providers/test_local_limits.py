@@ -7,23 +7,23 @@ import pytest
 from msgspec import Raw
 
 from moot.providers.local_limits import (
-    CONTEXT,
-    LONGEST_TEXT,
-    MOST_ITEMS,
-    MOST_TOKENS,
-    Context,
-    bounded,
-    ending,
-    least,
-    tokens_of,
+    CONTEXT_TOKENS,
+    DEFAULT_MAX_ITEMS,
+    DEFAULT_MAX_TEXT_CHARS,
+    DEFAULT_MAX_TOKENS,
+    ContextPool,
+    estimate_context_tokens,
+    limit_request,
+    limit_schema,
+    simplify_schema,
 )
-from moot.types.action_docs import line_for
+from moot.types.action_docs import lesson_item_schema
 from moot.types.modes import LessonRole
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 
 
 def asked(words: str = "Why?", **more: object) -> ModelRequest:
-    return ModelRequest(model="m", messages=(user(words),), **more)  # type: ignore[arg-type]
+    return ModelRequest(model="m", messages=(user_message(words),), **more)  # type: ignore[arg-type]
 
 
 def test_what_has_no_end_in_a_form_is_given_one() -> None:
@@ -36,15 +36,15 @@ def test_what_has_no_end_in_a_form_is_given_one() -> None:
             "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
         },
     }
-    assert bounded(form) == {
+    assert limit_schema(form) == {
         "type": "object",
         "properties": {
-            "title": {"type": "string", "maxLength": LONGEST_TEXT},
+            "title": {"type": "string", "maxLength": DEFAULT_MAX_TEXT_CHARS},
             "kind": {"type": "string", "enum": ["a", "b"]},
             "points": {
                 "type": "array",
-                "maxItems": MOST_ITEMS,
-                "items": {"type": "string", "maxLength": LONGEST_TEXT},
+                "maxItems": DEFAULT_MAX_ITEMS,
+                "items": {"type": "string", "maxLength": DEFAULT_MAX_TEXT_CHARS},
             },
             "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
         },
@@ -52,63 +52,63 @@ def test_what_has_no_end_in_a_form_is_given_one() -> None:
 
 
 def test_an_answer_has_an_end_unless_somebody_sets_another_one() -> None:
-    assert ending(asked()).max_tokens == MOST_TOKENS
-    assert ending(asked(max_tokens=5000)).max_tokens == 5000
-    assert ending(asked(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens == 2 * MOST_TOKENS
+    assert limit_request(asked()).max_tokens == DEFAULT_MAX_TOKENS
+    assert limit_request(asked(max_tokens=5000)).max_tokens == 5000
+    assert limit_request(asked(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens == 2 * DEFAULT_MAX_TOKENS
 
 
 def test_a_request_takes_what_it_reads_and_what_it_may_say_and_never_more_than_there_is() -> None:
-    assert tokens_of(asked("x" * 3000, max_tokens=100)) == 1100
-    assert tokens_of(asked("x" * 300_000, max_tokens=100)) == CONTEXT
+    assert estimate_context_tokens(asked("x" * 3000, max_tokens=100)) == 1100
+    assert estimate_context_tokens(asked("x" * 300_000, max_tokens=100)) == CONTEXT_TOKENS
 
 
-async def taken(context: Context, tokens: int) -> bool:
+async def taken(context: ContextPool, tokens: int) -> bool:
     try:
         async with asyncio.timeout(0.01):
-            await context.take(tokens)
+            await context.acquire_tokens(tokens)
     except TimeoutError:
         return False
     return True
 
 
 async def test_whoever_does_not_fit_waits_until_somebody_leaves() -> None:
-    context = Context(slots=3, tokens=100)
+    context = ContextPool(slots=3, tokens=100)
     assert await taken(context, 60)
     assert not await taken(context, 50)
-    waiting = asyncio.create_task(context.take(50))
+    waiting = asyncio.create_task(context.acquire_tokens(50))
     await asyncio.sleep(0)
     assert not await taken(context, 10), "nobody overtakes"
-    context.give_back(60)
+    context.release_tokens(60)
     await waiting
     assert await taken(context, 10)
 
 
 async def test_there_are_only_so_many_places() -> None:
-    context = Context(slots=1, tokens=100)
+    context = ContextPool(slots=1, tokens=100)
     assert await taken(context, 1)
     assert not await taken(context, 1)
-    context.give_back(1)
+    context.release_tokens(1)
     assert await taken(context, 100)
 
 
 @pytest.mark.parametrize("admitted", [False, True])
 async def test_who_leaves_while_waiting_takes_nothing_along(admitted: bool) -> None:
-    context = Context(slots=2, tokens=100)
-    await context.take(60)
-    waiting = asyncio.create_task(context.take(60))
+    context = ContextPool(slots=2, tokens=100)
+    await context.acquire_tokens(60)
+    waiting = asyncio.create_task(context.acquire_tokens(60))
     await asyncio.sleep(0)
     if admitted:
-        context.give_back(60)
+        context.release_tokens(60)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     if not admitted:
-        context.give_back(60)
+        context.release_tokens(60)
     assert await taken(context, 100)
 
 
 def grammar(item: object) -> Any:
-    made = ending(asked(array_of=Raw(msgspec.json.encode(item))))
+    made = limit_request(asked(array_of=Raw(msgspec.json.encode(item))))
     assert made.array_of is None
     assert made.json_schema is not None
     return json.loads(bytes(made.json_schema))
@@ -118,10 +118,10 @@ def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
     assert grammar({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}) == {
         "type": "array",
         "minItems": 1,
-        "maxItems": MOST_ITEMS,
+        "maxItems": DEFAULT_MAX_ITEMS,
         "items": {
             "type": "object",
-            "properties": {"a": {"type": "string", "maxLength": LONGEST_TEXT}},
+            "properties": {"a": {"type": "string", "maxLength": DEFAULT_MAX_TEXT_CHARS}},
             "required": ["a"],
         },
         "$defs": {},
@@ -130,7 +130,7 @@ def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
 
 @pytest.mark.parametrize("role", [*get_args(LessonRole), None])
 def test_what_an_agent_may_write_is_a_small_form_whose_parts_are_all_there(role: LessonRole | None) -> None:
-    form = grammar(json.loads(bytes(line_for(role))))
+    form = grammar(json.loads(bytes(lesson_item_schema(role))))
     text = json.dumps(form)
     assert len(text) < 8000
     assert not any(word in text for word in ('"pattern"', '"description"', '"default"', '"null"'))
@@ -163,7 +163,7 @@ def test_what_may_be_left_out_is_left_out() -> None:
         },
         "required": ["x", "kind", "id"],
     }
-    assert least(form) == {
+    assert simplify_schema(form) == {
         "type": "object",
         "properties": {
             "x": {"type": "integer", "minimum": 0, "maximum": 9},

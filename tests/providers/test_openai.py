@@ -6,18 +6,20 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.providers.openai import OpenAIReader, OpenAIWire
+from moot.providers.openai import OpenAIStreamDecoder, OpenAIWireFormat
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.types.errors import ProviderError
 from moot.types.model_info import Profile
-from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant_message, user_message
 
 PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
 
 
 def read(*frames: object) -> list[Chunk]:
-    reader = OpenAIReader("lab")
-    chunks = [chunk for frame in frames for chunk in reader.read(_bytes(frame))] + reader.end()
+    reader = OpenAIStreamDecoder("lab")
+    chunks = [
+        chunk for frame in frames for chunk in reader.decode_frame(_bytes(frame))
+    ] + reader.final_chunks()
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
@@ -48,12 +50,12 @@ def test_the_whole_request() -> None:
         model="gpt-5",
         system="Be brief.",
         messages=(
-            user(
+            user_message(
                 "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
             ),
-            assistant(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')),
-            user(ToolResult("c1", "look", "a cat")),
-            user("Sure?"),
+            assistant_message(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')),
+            user_message(ToolResult("c1", "look", "a cat")),
+            user_message("Sure?"),
         ),
         tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
         temperature=0.5,
@@ -62,7 +64,7 @@ def test_the_whole_request() -> None:
         json_schema=Raw(b'{"type": "string"}'),
         thinking="low",
     )
-    assert json.loads(OpenAIWire().body(request, PROFILE)) == snapshot(
+    assert json.loads(OpenAIWireFormat().encode_request(request, PROFILE)) == snapshot(
         {
             "model": "gpt-5",
             "messages": [
@@ -113,8 +115,8 @@ def test_the_whole_request() -> None:
 
 
 def test_headers_carry_the_key_only_where_there_is_one() -> None:
-    assert OpenAIWire().headers("k")["Authorization"] == "Bearer k"
-    assert "Authorization" not in OpenAIWire().headers(None)
+    assert OpenAIWireFormat().request_headers("k")["Authorization"] == "Bearer k"
+    assert "Authorization" not in OpenAIWireFormat().request_headers(None)
 
 
 def test_text_reasoning_usage_and_the_end() -> None:
@@ -184,11 +186,11 @@ def test_a_cut_call_is_never_a_call() -> None:
 
 
 def test_errors_in_the_stream() -> None:
-    reader = OpenAIReader("lab")
-    (failed,) = reader.read(b'{"error": {"message": "boom", "code": 502}}')
+    reader = OpenAIStreamDecoder("lab")
+    (failed,) = reader.decode_frame(b'{"error": {"message": "boom", "code": 502}}')
     assert isinstance(failed, Failed)
     assert failed.fault.retryable
-    (plain,) = reader.read(b'{"error": "model is loading"}')
+    (plain,) = reader.decode_frame(b'{"error": "model is loading"}')
     assert isinstance(plain, Failed)
     assert "model is loading" in plain.fault.message
 
@@ -209,7 +211,7 @@ def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
 
 def test_a_call_being_written_is_a_sign_of_life() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}}
-    assert OpenAIReader("lab").read(_bytes(delta(tool_calls=[call]))) == [Progress(4)]
+    assert OpenAIStreamDecoder("lab").decode_frame(_bytes(delta(tool_calls=[call]))) == [Progress(4)]
 
 
 def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
@@ -224,13 +226,16 @@ def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
 
 
 def test_hostile_json_is_a_bad_response() -> None:
-    reader = OpenAIReader("lab")
+    reader = OpenAIStreamDecoder("lab")
     with pytest.raises(ProviderError, match="cannot be read"):
-        reader.read(b'{"choices": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+        reader.decode_frame(b'{"choices": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_models_are_listed() -> None:
-    assert OpenAIWire().read_models(b'{"object": "list", "data": [{"id": "a"}, {"id": "b"}]}') == ["a", "b"]
+    assert OpenAIWireFormat().parse_model_list(b'{"object": "list", "data": [{"id": "a"}, {"id": "b"}]}') == [
+        "a",
+        "b",
+    ]
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=10))
@@ -243,6 +248,8 @@ def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
 
 
 def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
-    request = ModelRequest(model="gpt-5", messages=(user("Hi"),), temperature=0.0)
-    assert "temperature" not in json.loads(OpenAIWire().body(request, Profile(temperature=False)))
-    assert json.loads(OpenAIWire().body(request, Profile()))["temperature"] == 0.0
+    request = ModelRequest(model="gpt-5", messages=(user_message("Hi"),), temperature=0.0)
+    assert "temperature" not in json.loads(
+        OpenAIWireFormat().encode_request(request, Profile(temperature=False))
+    )
+    assert json.loads(OpenAIWireFormat().encode_request(request, Profile()))["temperature"] == 0.0

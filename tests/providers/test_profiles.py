@@ -1,6 +1,6 @@
 import pytest
 
-from moot.providers.profiles import context_window, cost, profile
+from moot.providers.profiles import call_cost_usd, context_window, find_profile
 from moot.types.chunks import Usage
 from moot.types.model_info import FileKind
 
@@ -22,14 +22,14 @@ from moot.types.model_info import FileKind
     ],
 )
 def test_the_table(api: str, model: str, files: set[FileKind], thinking: str) -> None:
-    found = profile(api, model)
+    found = find_profile(api, model)
     assert found.files == files
     assert found.thinking == thinking
 
 
 def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:
-    assert profile("openai", "gpt-5").max_tokens_field == "max_completion_tokens"
-    assert profile("openai", "llama3.2").max_tokens_field == "max_tokens"
+    assert find_profile("openai", "gpt-5").max_tokens_field == "max_completion_tokens"
+    assert find_profile("openai", "llama3.2").max_tokens_field == "max_tokens"
 
 
 @pytest.mark.parametrize(
@@ -48,31 +48,31 @@ def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:
     ],
 )
 def test_some_take_no_temperature(api: str, model: str, takes: bool) -> None:
-    assert profile(api, model).temperature == takes
+    assert find_profile(api, model).temperature == takes
 
 
 ANTHROPIC = "https://api.anthropic.com/v1"
 
 
 def test_known_models_have_a_price_that_grows_with_tokens() -> None:
-    little = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 100))
-    much = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(2000, 200))
+    little = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 100))
+    much = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(2000, 200))
     assert little is not None
     assert much is not None
     assert 0 < little < much
 
 
 def test_cached_tokens_cost_less() -> None:
-    plain = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0))
-    cached = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
+    plain = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0))
+    cached = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
     assert plain is not None
     assert cached is not None
     assert cached < plain
 
 
 def test_what_is_not_known_is_unknown_and_not_free() -> None:
-    assert cost(ANTHROPIC, "no-such-model", Usage(1000, 100)) is None
-    assert cost("http://127.0.0.1:9999/v1", "claude-sonnet-4-5", Usage(1000, 100)) is None
+    assert call_cost_usd(ANTHROPIC, "no-such-model", Usage(1000, 100)) is None
+    assert call_cost_usd("http://127.0.0.1:9999/v1", "claude-sonnet-4-5", Usage(1000, 100)) is None
     assert context_window("http://127.0.0.1:9999/v1", "x") is None
 
 

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from moot.providers.catalog import Api
-from moot.providers.local import DEMO, SLOTS
+from moot.providers.local import DEMO_MODEL, PARALLEL_SLOTS
 from moot.providers.provider import Provider
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Scripts
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.types.chunks import Chunk, Done, Failed, Text, Usage
 from moot.types.errors import UnknownModel
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 from tests.providers.loading import LoadedProvider
 from tests.taking import KEY, LabServer, take
 
@@ -34,7 +34,7 @@ async def provider(api: Api, lab: LabServer, request: pytest.FixtureRequest) -> 
         case "local":
             made = LoadedProvider(request.getfixturevalue("loaded"))
         case "scripted":
-            made = ScriptedProvider(Scripts(BUILT_IN))
+            made = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
         case _:
             made = lab.provider(api)
     yield made
@@ -46,14 +46,16 @@ def ask(api: str) -> Ask:
     """Ask something short; the embedded model answers in its own words, the others by script."""
 
     def make(script: str) -> ModelRequest:
-        model = DEMO if api == "local" else script
-        return ModelRequest(model=model, messages=(user("Say hello."),), max_tokens=12, temperature=0.0)
+        model = DEMO_MODEL if api == "local" else script
+        return ModelRequest(
+            model=model, messages=(user_message("Say hello."),), max_tokens=12, temperature=0.0
+        )
 
     return make
 
 
 async def collect(provider: Provider, request: ModelRequest) -> list[Chunk]:
-    return [chunk async for batch in provider.stream(request, KEY) for chunk in batch]
+    return [chunk async for batch in provider.stream_chunks(request, KEY) for chunk in batch]
 
 
 async def test_a_stream_ends_in_exactly_one_ending(provider: Provider, ask: Ask) -> None:
@@ -71,14 +73,14 @@ async def test_it_streams_text_in_pieces_and_counts_tokens(provider: Provider, a
 
 
 async def test_more_lanes_than_slots_all_finish(provider: Provider, ask: Ask) -> None:
-    lanes = SLOTS + 1
+    lanes = PARALLEL_SLOTS + 1
     together = await asyncio.gather(*(take(provider, "echo", request=ask("echo")) for _ in range(lanes)))
     assert [taken.result.status for taken in together] == ["completed"] * lanes
     assert all(taken.result.text for taken in together)
 
 
 async def test_leaving_early_leaves_the_provider_usable(provider: Provider, ask: Ask) -> None:
-    stream = provider.stream(ask("slow"), KEY)
+    stream = provider.stream_chunks(ask("slow"), KEY)
     async with aclosing(stream):
         async for _ in stream:
             break
@@ -89,7 +91,7 @@ async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask)
     began = asyncio.Event()
 
     async def listen() -> None:
-        async for _ in provider.stream(replace(ask("long"), max_tokens=2000), KEY):
+        async for _ in provider.stream_chunks(replace(ask("long"), max_tokens=2000), KEY):
             began.set()
 
     task = asyncio.create_task(listen())
@@ -102,36 +104,38 @@ async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask)
 
 async def test_a_failure_is_a_chunk_and_never_raised(provider: Provider, api: str) -> None:
     if api == "local":
-        too_long = ModelRequest(model=DEMO, messages=(user("word " * 20_000),))
+        too_long = ModelRequest(model=DEMO_MODEL, messages=(user_message("word " * 20_000),))
         chunks = await collect(provider, too_long)
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "context_length"
     else:
-        chunks = await collect(provider, ModelRequest(model="overloaded", messages=(user("?"),)))
+        chunks = await collect(provider, ModelRequest(model="overloaded", messages=(user_message("?"),)))
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "overloaded"
 
 
 async def test_it_lists_its_models(provider: Provider, api: str) -> None:
-    assert (DEMO if api == "local" else "echo") in await provider.models(KEY)
+    assert (DEMO_MODEL if api == "local" else "echo") in await provider.list_models(KEY)
 
 
 async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
     if api in {"local", "scripted"}:
         with pytest.raises(UnknownModel):
-            provider.check("no-such-model")
+            provider.check_model("no-such-model")
     else:
-        provider.check("no-such-model")
-        (failed,) = await collect(provider, ModelRequest(model="no-such-model", messages=(user("?"),)))
+        provider.check_model("no-such-model")
+        (failed,) = await collect(
+            provider, ModelRequest(model="no-such-model", messages=(user_message("?"),))
+        )
         assert isinstance(failed, Failed)
         assert "no-such-model" in failed.fault.message
         assert not failed.fault.retryable
 
 
 def test_the_profile_is_data(provider: Provider, ask: Ask) -> None:
-    assert "text" in provider.profile(ask("echo").model).files
+    assert "text" in provider.model_profile(ask("echo").model).files
 
 
 def test_a_cost_is_a_price_or_unknown_but_never_a_wrong_zero(provider: Provider, api: str) -> None:
     expected = 0.0 if api in {"local", "scripted"} else None
-    assert provider.cost("echo", Usage(1000, 1000)) == expected
+    assert provider.call_cost_usd("echo", Usage(1000, 1000)) == expected

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from moot.providers.catalog import BUILT_IN, ProviderConfig
+from moot.providers.catalog import BUILT_IN_PROVIDERS, ProviderConfig
 from moot.providers.http_provider import HttpProvider
 from moot.providers.keys import Key
 from moot.providers.local import LocalProvider
@@ -11,7 +11,7 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
 from moot.types.chunks import Usage
 from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from tests.taking import KEY, LabServer
 
 LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
@@ -22,39 +22,39 @@ def registry(environment: dict[str, str] | None = None, **configs: ProviderConfi
 
 
 def test_names_may_hold_slashes() -> None:
-    resolved = registry({"OPENROUTER_API_KEY": "k"}).resolve("openrouter/vendor/model:free")
+    resolved = registry({"OPENROUTER_API_KEY": "k"}).resolve_model("openrouter/vendor/model:free")
     assert (resolved.provider.name, resolved.model) == ("openrouter", "vendor/model:free")
 
 
 def test_a_provider_of_the_settings() -> None:
-    resolved = registry({"LAB_KEY": "k"}, lab=LAB).resolve("lab/echo")
+    resolved = registry({"LAB_KEY": "k"}, lab=LAB).resolve_model("lab/echo")
     assert isinstance(resolved.provider, HttpProvider)
     assert resolved.provider.base_url == "http://127.0.0.1:9999/v1"
-    key = resolved.keys.next(set())
+    key = resolved.keys.select_key(set())
     assert key is not None
     assert (key.source, key.secret) == ("LAB_KEY", "k")
 
 
 def test_several_keys_for_one_provider() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY", "C_KEY"))
-    keys = registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).keys("lab")
-    first = keys.next(set())
+    keys = registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).server_keys("lab")
+    first = keys.select_key(set())
     assert first is not None
-    assert keys.next({first.source}) is not None
-    assert keys.next({"A_KEY", "C_KEY"}) is None
+    assert keys.select_key({first.source}) is not None
+    assert keys.select_key({"A_KEY", "C_KEY"}) is None
 
 
 def test_the_environment_may_move_a_built_in_provider() -> None:
     moved = registry({"OPENAI_BASE_URL": "http://gateway.example/v1/", "OPENAI_API_KEY": "k"})
-    assert moved.base_url("openai") == "http://gateway.example/v1"
-    assert moved.resolve("openai/gpt-5").keys
+    assert moved.provider_base_url("openai") == "http://gateway.example/v1"
+    assert moved.resolve_model("openai/gpt-5").keys
 
 
 def test_a_missing_key_names_the_variable() -> None:
     with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
-        registry().resolve("anthropic/claude-x")
+        registry().resolve_model("anthropic/claude-x")
     with pytest.raises(MissingKey, match="LAB_KEY"):
-        registry({"LAB_KEY": "  "}, lab=LAB).resolve("lab/echo")
+        registry({"LAB_KEY": "  "}, lab=LAB).resolve_model("lab/echo")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_missing_key_names_the_variable() -> None:
 )
 def test_unknown_names_get_help(name: str, words: str) -> None:
     with pytest.raises(UnknownModel, match=words):
-        registry().resolve(name)
+        registry().resolve_model(name)
 
 
 def test_a_well_known_key_is_never_sent_to_another_address() -> None:
@@ -77,11 +77,11 @@ def test_a_well_known_key_is_never_sent_to_another_address() -> None:
     evil = "http://evil.example/v1"
     moved = registry(environment, openai=ProviderConfig(base_url=evil))
     with pytest.raises(MissingKey, match=r"belongs to api\.openai\.com"):
-        moved.resolve("openai/gpt-5")
+        moved.resolve_model("openai/gpt-5")
     named = ProviderConfig(api="openai", base_url=evil, key_env=("OPENAI_API_KEY", "ANTHROPIC_API_KEY"))
-    assert not registry(environment, evil=named).keys("evil")
+    assert not registry(environment, evil=named).server_keys("evil")
     same_host = ProviderConfig(api="openai", base_url="https://api.openai.com/v2", key_env="OPENAI_API_KEY")
-    assert registry(environment, newer=same_host).keys("newer")
+    assert registry(environment, newer=same_host).server_keys("newer")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_well_known_key_is_never_sent_to_another_address() -> None:
 )
 def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, words: str) -> None:
     with pytest.raises(BadSettings, match=words):
-        registry(mine=config).resolve("mine/x")
+        registry(mine=config).resolve_model("mine/x")
 
 
 @pytest.mark.parametrize(
@@ -108,123 +108,123 @@ def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, w
 def test_an_address_without_a_path_gets_the_version_of_its_format(
     environment: dict[str, str], url: str
 ) -> None:
-    assert registry(environment).base_url("anthropic") == url
+    assert registry(environment).provider_base_url("anthropic") == url
 
 
 def test_only_what_is_near_is_free() -> None:
-    near = registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).provider("ollama")
-    far = registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).provider("vllm")
-    assert near.cost("x", Usage(1000, 1000)) == 0.0
-    assert (far.cost("gpt-4o-mini", Usage(1000, 1000)) or 0) > 0
+    near = registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).get_provider("ollama")
+    far = registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).get_provider("vllm")
+    assert near.call_cost_usd("x", Usage(1000, 1000)) == 0.0
+    assert (far.call_cost_usd("gpt-4o-mini", Usage(1000, 1000)) or 0) > 0
 
 
 def test_ports_and_case_do_not_make_another_host() -> None:
     same = ProviderConfig(api="openai", base_url="https://API.openai.com:443/v1", key_env="OPENAI_API_KEY")
-    assert registry({"OPENAI_API_KEY": "k"}, again=same).keys("again")
+    assert registry({"OPENAI_API_KEY": "k"}, again=same).server_keys("again")
 
 
 def test_a_well_known_key_is_not_lent_to_another_provider() -> None:
     lent = ProviderConfig(key_env="ANTHROPIC_API_KEY")
-    assert not registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).keys("openrouter")
+    assert not registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).server_keys("openrouter")
 
 
 def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
     broken = registry({"LAB_KEY": "two\nlines", "OPENAI_API_KEY": "k"}, lab=LAB)
-    assert not broken.keys("lab")
-    for words in (broken.broken_key("lab"), broken.lacks_key("lab")):
+    assert not broken.server_keys("lab")
+    for words in (broken.invalid_key_message("lab"), broken.missing_key_message("lab")):
         assert str(words).startswith("The key in LAB_KEY has a line break")
         assert "two" not in str(words)
     with pytest.raises(MissingKey, match="LAB_KEY has a line break"):
-        broken.resolve("lab/echo")
-    assert broken.resolve("lab/echo", Key("mine", "own")).keys, "others do not need it"
-    assert broken.resolve("openai/gpt-5").keys
-    assert broken.broken_key("openai") is None
+        broken.resolve_model("lab/echo")
+    assert broken.resolve_model("lab/echo", Key("mine", "own")).keys, "others do not need it"
+    assert broken.resolve_model("openai/gpt-5").keys
+    assert broken.invalid_key_message("openai") is None
 
 
 def test_of_several_keys_the_others_are_used() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY"))
     known = registry({"A_KEY": "two\nlines", "B_KEY": "b"}, lab=many)
-    key = known.keys("lab").next(set())
+    key = known.server_keys("lab").select_key(set())
     assert key is not None
     assert key.source == "B_KEY"
-    assert known.lacks_key("lab") is None
-    assert "A_KEY" in str(known.broken_key("lab"))
+    assert known.missing_key_message("lab") is None
+    assert "A_KEY" in str(known.invalid_key_message("lab"))
 
 
 async def test_models_are_those_that_the_provider_lists(lab: LabServer) -> None:
     near = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="LAB_KEY")
     async with registry({"LAB_KEY": KEY}, lab=near) as known:
-        assert "echo" in await known.models("lab", 30.0)
+        assert "echo" in await known.list_models("lab", 30.0)
     async with registry(lab=near) as known:
-        assert "echo" in await known.models("lab", 30.0, Key("mine", KEY))
+        assert "echo" in await known.list_models("lab", 30.0, Key("mine", KEY))
         with pytest.raises(MissingKey, match="LAB_KEY"):
-            await known.models("lab", 30.0)
+            await known.list_models("lab", 30.0)
 
 
 async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> None:
     class Silent(ScriptedProvider):
-        async def models(self, key: str | None = None) -> list[str]:
+        async def list_models(self, key: str | None = None) -> list[str]:
             await asyncio.Event().wait()
             return []
 
     known = registry()
     known._providers["scripted"] = Silent(Scripts())
     with pytest.raises(ProviderError, match=r"scripted did not answer within 0\.01 s") as caught:
-        await known.models("scripted", 0.01)
+        await known.list_models("scripted", 0.01)
     assert caught.value.fault.kind == "timeout"
 
 
 def test_every_built_in_provider_can_be_made() -> None:
     for name in registry():
-        assert registry().provider(name).name == name
+        assert registry().get_provider(name).name == name
 
 
 def test_a_model_file_of_one_s_own_is_one_setting() -> None:
     mine = registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
-    provider = mine.provider("local")
+    provider = mine.get_provider("local")
     assert isinstance(provider, LocalProvider)
-    assert provider.model == "tiny-q4"
+    assert provider.model_name == "tiny-q4"
     assert mine.embedded_model() == "local/tiny-q4"
     assert mine.demo_model() is None
     assert registry().demo_model() == registry().embedded_model() == "local/smollm2"
 
 
 def test_what_runs_here_needs_no_key() -> None:
-    assert [name for name in BUILT_IN if registry().on_this_machine(name)] == [
+    assert [name for name in BUILT_IN_PROVIDERS if registry().is_local_server(name)] == [
         "ollama",
         "lmstudio",
         "llamacpp",
         "vllm",
     ]
-    assert registry().lacks_key("ollama") is None
+    assert registry().missing_key_message("ollama") is None
     assert registry().cheap_model("openai")
     assert registry().cheap_model("local") is None
 
 
 def test_a_key_of_one_s_own_is_used_instead_of_the_server_s() -> None:
     served = registry({"LAB_KEY": "server"}, lab=LAB)
-    own = served.resolve("lab/echo", Key("the key you stored", "own")).keys.next(set())
+    own = served.resolve_model("lab/echo", Key("the key you stored", "own")).keys.select_key(set())
     assert own is not None
     assert (own.source, own.secret) == ("the key you stored", "own")
-    server = served.resolve("lab/echo").keys.next(set())
+    server = served.resolve_model("lab/echo").keys.select_key(set())
     assert server is not None
     assert server.secret == "server"
-    assert registry(lab=LAB).resolve("lab/echo", Key("mine", "own")).keys
+    assert registry(lab=LAB).resolve_model("lab/echo", Key("mine", "own")).keys
 
 
 def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
     served = registry(lab=LAB, other=LAB)
-    first = served.resolve("lab/echo", Key("mine", "own")).keys
-    key = first.next(set())
+    first = served.resolve_model("lab/echo", Key("mine", "own")).keys
+    key = first.select_key(set())
     assert key is not None
-    first.cool(key, fault("rate_limit", "slow"))
-    again = served.resolve("lab/echo", Key("mine", "own")).keys.next(set())
+    first.cool_down(key, make_fault("rate_limit", "slow"))
+    again = served.resolve_model("lab/echo", Key("mine", "own")).keys.select_key(set())
     assert again is key
-    assert again.cooling_until > 0
+    assert again.cooldown_until > 0
     for model, secret in (("lab/echo", "changed"), ("other/echo", "own")):
-        fresh = served.resolve(model, Key("mine", secret)).keys.next(set())
+        fresh = served.resolve_model(model, Key("mine", secret)).keys.select_key(set())
         assert fresh is not None
-        assert (fresh.secret, fresh.cooling_until) == (secret, 0.0)
+        assert (fresh.secret, fresh.cooldown_until) == (secret, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
         userinfo=ProviderConfig(api="openai", base_url="https://me:secret@HOST.example:443/v1"),
         broken=ProviderConfig(api="openai", base_url="ftp://x"),
     )
-    assert known.origin(name) == origin
+    assert known.provider_origin(name) == origin
 
 
 def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
     known = registry(lab=LAB, bare=ProviderConfig(base_url="http://127.0.0.1:9/v1"))
-    assert [known.api(name) for name in ("lab", "google", "local", "bare")] == [
+    assert [known.provider_api(name) for name in ("lab", "google", "local", "bare")] == [
         "openai",
         "google",
         "local",
@@ -261,15 +261,15 @@ def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
         False,
         False,
     ]
-    assert known.key_names("openai") == ("OPENAI_API_KEY",)
+    assert known.sendable_key_variables("openai") == ("OPENAI_API_KEY",)
 
 
 def test_only_where_keys_can_be_stored_is_that_said() -> None:
     asked = registry(lab=LAB)
-    assert asked.lacks_key("lab") == "No key for lab: set LAB_KEY."
+    assert asked.missing_key_message("lab") == "No key for lab: set LAB_KEY."
     served = Registry(
         {"lab": LAB, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True
     )
     own = "or store one of your own with PUT /api/keys/"
-    assert served.lacks_key("lab") == f"No key for lab: set LAB_KEY, {own}lab."
-    assert str(served.lacks_key("openai")).endswith(f"[providers.openai], {own}openai.")
+    assert served.missing_key_message("lab") == f"No key for lab: set LAB_KEY, {own}lab."
+    assert str(served.missing_key_message("openai")).endswith(f"[providers.openai], {own}openai.")

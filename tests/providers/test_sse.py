@@ -8,7 +8,7 @@ from moot.types.errors import ProviderError
 
 def parsed(*pieces: bytes) -> list[bytes]:
     parser = EventParser()
-    return [event for piece in pieces for event in parser.feed(piece)]
+    return [event for piece in pieces for event in parser.feed_bytes(piece)]
 
 
 def test_events_end_at_a_blank_line() -> None:
@@ -34,9 +34,9 @@ def test_a_byte_order_mark_is_skipped_once_wherever_it_is_cut() -> None:
 
 def test_the_end_gives_up_what_has_no_blank_line() -> None:
     parser = EventParser()
-    parser.feed(b'data: {"a":\ndata: 1}')
-    assert parser.close() == b'{"a":\n1}'
-    assert EventParser().close() is None
+    parser.feed_bytes(b'data: {"a":\ndata: 1}')
+    assert parser.flush_event() == b'{"a":\n1}'
+    assert EventParser().flush_event() is None
 
 
 @pytest.mark.parametrize(
@@ -50,23 +50,23 @@ def test_the_end_gives_up_what_has_no_blank_line() -> None:
     ],
 )
 def test_an_event_may_not_grow_without_end(pieces: list[bytes]) -> None:
-    parser = EventParser(max_event=100)
+    parser = EventParser(max_event_bytes=100)
     with pytest.raises(ProviderError, match="100 bytes"):
         for piece in pieces:
-            parser.feed(piece)
+            parser.feed_bytes(piece)
 
 
 def test_many_small_events_are_no_large_one() -> None:
-    parser = EventParser(max_event=100)
-    assert len(parser.feed(b"data: 12345678\n\n" * 50)) == 50
+    parser = EventParser(max_event_bytes=100)
+    assert len(parser.feed_bytes(b"data: 12345678\n\n" * 50)) == 50
 
 
 def test_one_byte_at_a_time_stays_linear() -> None:
     """The held pieces are joined once, when the line ends, not once a byte."""
     parser = EventParser()
     for _ in range(100_000):
-        parser.feed(b"x")
-    assert parser.feed(b"\n\ndata: y\n\n") == [b"y"]
+        parser.feed_bytes(b"x")
+    assert parser.feed_bytes(b"\n\ndata: y\n\n") == [b"y"]
 
 
 LINES = st.lists(

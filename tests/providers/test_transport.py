@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 import trustme
 
-from moot.providers.transport import Transport, proxy_for
+from moot.providers.transport import Transport, find_proxy
 from moot.types.errors import ProviderError
-from moot.types.faults import Kind
+from moot.types.faults import FaultKind
 
 
 @asynccontextmanager
@@ -36,7 +36,7 @@ async def failing(url: str, connect_seconds: float = 60.0) -> ProviderError:
     transport = Transport(connect_seconds)
     try:
         with pytest.raises(ProviderError) as caught:
-            async for _ in transport.post("lab", url, {}, b"{}", "sk-secret-key"):
+            async for _ in transport.post_stream("lab", url, {}, b"{}", "sk-secret-key"):
                 pass
     finally:
         await transport.aclose()
@@ -75,10 +75,10 @@ async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "inside.example")
-    assert proxy_for("http://models.example/v1") == "http://proxy.example:3128"
-    assert proxy_for("http://inside.example/v1") is None
-    assert proxy_for("http://127.0.0.1:11434/v1") is None
-    assert proxy_for("http://[half/v1") is None
+    assert find_proxy("http://models.example/v1") == "http://proxy.example:3128"
+    assert find_proxy("http://inside.example/v1") is None
+    assert find_proxy("http://127.0.0.1:11434/v1") is None
+    assert find_proxy("http://[half/v1") is None
 
 
 async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out() -> None:
@@ -116,7 +116,7 @@ async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out(
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", "bad_response", "br"),
     ],
 )
-async def test_odd_answers(answer: bytes, kind: Kind, words: str) -> None:
+async def test_odd_answers(answer: bytes, kind: FaultKind, words: str) -> None:
     async with answering(answer) as address:
         error = await failing(f"http://{address}/v1")
     assert error.fault.kind == kind
@@ -142,14 +142,14 @@ async def test_what_follows_a_packed_answer_is_not_kept() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
     async with answering(head + packed + b"x" * 1_000_000) as address:
         transport = Transport()
-        got = [events async for events in transport.post("lab", f"http://{address}/", {}, b"", None)]
+        got = [events async for events in transport.post_stream("lab", f"http://{address}/", {}, b"", None)]
         await transport.aclose()
     assert got == [[b"a"]]
 
 
 async def test_the_session_sends_no_cookies_and_asks_for_no_packing() -> None:
     transport = Transport()
-    assert isinstance(transport.session.cookie_jar, aiohttp.DummyCookieJar)
-    assert transport.session.headers["Accept-Encoding"] == "identity"
+    assert isinstance(transport.http_session.cookie_jar, aiohttp.DummyCookieJar)
+    assert transport.http_session.headers["Accept-Encoding"] == "identity"
     await transport.aclose()
     await transport.aclose()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.providers.wire_json import decode, is_json, read_listing
+from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids
 from moot.types.errors import ProviderError
 
 strings = msgspec.json.Decoder(str)
@@ -21,25 +21,25 @@ strings = msgspec.json.Decoder(str)
     ],
 )
 def test_what_strict_parsers_refuse_is_mended(frame: bytes, text: str) -> None:
-    assert decode(strings, frame) == text
+    assert decode_leniently(strings, frame) == text
 
 
 @pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"NaN"])
 def test_other_damage_is_a_bad_response(frame: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
-        decode(strings, frame)
+        decode_leniently(strings, frame)
     assert caught.value.fault.kind == "bad_response"
 
 
 def test_depth_is_damage_too() -> None:
     with pytest.raises(ProviderError):
-        decode(msgspec.json.Decoder(), b"[" * 100_000 + b"]" * 100_000)
+        decode_leniently(msgspec.json.Decoder(), b"[" * 100_000 + b"]" * 100_000)
     assert not is_json("[" * 100_000 + "]" * 100_000)
 
 
 @given(st.text())
 def test_good_text_is_untouched(text: str) -> None:
-    assert decode(strings, msgspec.json.encode(text)) == text
+    assert decode_leniently(strings, msgspec.json.encode(text)) == text
 
 
 def test_cut_arguments_are_not_json() -> None:
@@ -49,9 +49,9 @@ def test_cut_arguments_are_not_json() -> None:
 
 
 def test_ids_in_order() -> None:
-    assert read_listing(b'{"data": [{"id": "b", "owned_by": "x"}, {"id": "a"}]}') == ["b", "a"]
+    assert parse_model_ids(b'{"data": [{"id": "b", "owned_by": "x"}, {"id": "a"}]}') == ["b", "a"]
 
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
-        read_listing(b"[]")
+        parse_model_ids(b"[]")

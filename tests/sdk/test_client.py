@@ -81,7 +81,7 @@ async def test_whoever_leaves_the_table_stops_what_goes_on() -> None:
             events = aiter(table.ask("Why?", ["scripted/endless"]))
             while not isinstance(await anext(events), TextDelta):
                 pass
-        assert len(table._sittings) == 0
+        assert len(table._ephemeral_runs) == 0
         await events.aclose()
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from moot import Debate, Directed, Moot, UsageError, Voice
-from moot.sdk.participants import asked, prompt, seated
+from moot.sdk.participants import build_participants, participant_prompt, validate_options
 from moot.types.errors import NotFound
 from moot.types.modes import Advisors
 
@@ -36,9 +36,9 @@ async def test_what_does_not_fit_is_named(wanted: dict[str, Any], words: str) ->
 
 def test_the_prompt_of_a_voice_is_its_own_and_rules_are_kept() -> None:
     voice = Voice(model="scripted/echo", prompt="x" * 100_000)
-    came = asked((voice,), "advisors", Advisors(synthesis=True), 2, None)
+    came = validate_options((voice,), "advisors", Advisors(synthesis=True), 2, None)
     assert came.advisors is not None
-    assert came.advisors.checked() == Advisors(synthesis=True)
+    assert came.advisors.to_advisors() == Advisors(synthesis=True)
 
 
 def test_everybody_has_a_name() -> None:
@@ -48,7 +48,7 @@ def test_everybody_has_a_name() -> None:
         Voice(model="x/c", persona="sceptic"),
         "x/d",
     ]
-    assert [(who.id, who.name, who.model) for who, _ in seated(wanted, None)] == [
+    assert [(who.id, who.name, who.model) for who, _ in build_participants(wanted, None)] == [
         ("alpha", "Alpha", "x/a"),
         ("ada", "Ada", "x/b"),
         ("sceptic", "Sceptic", "x/c"),
@@ -58,16 +58,20 @@ def test_everybody_has_a_name() -> None:
 
 def test_no_two_have_the_same() -> None:
     with pytest.raises(UsageError, match="Two are called 'Ada'"):
-        seated([Voice(model="x/a", name="Ada")] * 2, None)
+        build_participants([Voice(model="x/a", name="Ada")] * 2, None)
 
 
 def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
     wanted: list[str | Voice] = ["x/a", "x/b", Voice(model="x/c", role="assistant")]
-    assert [who.role for who, _ in seated(wanted, "directed")] == ["teacher", "student", "assistant"]
+    assert [who.role for who, _ in build_participants(wanted, "directed")] == [
+        "teacher",
+        "student",
+        "assistant",
+    ]
 
 
 def test_a_voice_is_told_who_it_is_and_what_all_are_told() -> None:
-    assert prompt(Voice(model="x/a", prompt="Be Ada."), "Be brief.") == "Be Ada.\n\nBe brief."
-    assert prompt(Voice(model="x/a", persona="Sceptic"), "").strip()
+    assert participant_prompt(Voice(model="x/a", prompt="Be Ada."), "Be brief.") == "Be Ada.\n\nBe brief."
+    assert participant_prompt(Voice(model="x/a", persona="Sceptic"), "").strip()
     with pytest.raises(NotFound, match="Sceptic"):
-        prompt(Voice(model="x/a", persona="nobody"), "")
+        participant_prompt(Voice(model="x/a", persona="nobody"), "")

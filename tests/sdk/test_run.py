@@ -3,11 +3,11 @@ import asyncio
 import pytest
 
 from moot import Moot, ProviderError, Result, Talk, UsageError
-from moot.sdk.run import result_of
+from moot.sdk.run import build_result
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.events import Answer, Notice, RunEnded, RunStarted, TextDelta, TurnEnded, TurnStatus
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 
 
 def turn(who: str, text: str, stage: str = "answer", status: TurnStatus = "completed") -> TurnEnded:
@@ -25,7 +25,7 @@ def turn(who: str, text: str, stage: str = "answer", status: TurnStatus = "compl
 
 def result(*turns: TurnEnded | Notice) -> Result:
     ended = RunEnded(status="completed")
-    return result_of([RunStarted(participants=seat(("x/y", "x/y"))), *turns, ended], ended)
+    return build_result([RunStarted(participants=make_participants(("x/y", "x/y"))), *turns, ended], ended)
 
 
 def test_the_synthesis_is_what_a_debate_comes_to() -> None:

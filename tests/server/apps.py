@@ -7,11 +7,11 @@ from typing import Any, cast
 from litestar import Litestar
 from litestar.di import Provide
 
-from moot.app.container import PARTS, House
+from moot.app.container import ROUTE_DEPENDENCIES, Services
 from moot.server.app import create_app
 from moot.server.auth import Authentication
 from moot.server.rate_limits import RateLimits
-from moot.server.routes.health import Scrapers
+from moot.server.routes.health import MetricsAccess
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 
@@ -41,7 +41,7 @@ def lent() -> Iterator[Create]:
             app,
             Authentication(accounts, limits, local),
             {"limits": limits, "mcp": parts["mcp"]},
-            {**parts, "scrapers": Scrapers(metrics_token, local=local is not None)},
+            {**parts, "scrapers": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app
 
@@ -54,13 +54,13 @@ def lent() -> Iterator[Create]:
 def build_ahead() -> None:
     """Build an application before anything needs it, for a process that is forked from this one."""
     nothing: Any = None
-    FREE.append(create_app(nothing, nothing, None, dict.fromkeys(PARTS)))
+    FREE.append(create_app(nothing, nothing, None, dict.fromkeys(ROUTE_DEPENDENCIES)))
 
 
 def use_what_was_built() -> None:
     """Let the server of this process have the application that was built ahead."""
-    assert House.app.__kwdefaults__ is not None
-    House.app.__kwdefaults__["create"] = ExitStack().enter_context(lent())
+    assert Services.app.__kwdefaults__ is not None
+    Services.app.__kwdefaults__["create"] = ExitStack().enter_context(lent())
 
 
 def _furnish(

@@ -12,7 +12,7 @@ from moot.providers.registry import Registry
 from moot.server.rate_limits import RateLimits
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.store.rate_limits import Rates
+from moot.store.rate_limits import RateLimiter
 from moot.store.schema import account, tenant
 from moot.types.accounts import Caller
 from tests.server.apps import lent
@@ -38,7 +38,7 @@ class House:
 
     async def ada(self) -> None:
         """Let Ada in, who has a password."""
-        await self.accounts.add("ada", PASSWORD)
+        await self.accounts.create_account("ada", PASSWORD)
         await self.log_in()
 
     async def bearer(self, name: str) -> dict[str, str]:
@@ -47,7 +47,7 @@ class House:
             await connection.execute(insert(tenant).values(id=name, name=name, created_at=0.0))
             await connection.execute(insert(account).values(id=name, tenant=name, name=name, created_at=0.0))
         caller = Caller(account=name, tenant=name, name=name, kind="local")
-        secret, _ = await self.accounts.make_token(caller, "test")
+        secret, _ = await self.accounts.create_token(caller, "test")
         return {"Authorization": f"Bearer {secret}"}
 
     async def ask(self, who: Mapping[str, str]) -> Response:
@@ -72,18 +72,18 @@ async def built(
     async with Registry(configs or {"lab": LAB, "bare": BARE}, environment or {}) as registry:
         inside = await idle(database, registry)
         inside.limits = RateLimits(
-            Rates(database),
-            calls_a_minute=calls_a_minute,
-            starts_a_minute=starts_a_minute,
-            messages_a_minute=messages[0],
+            RateLimiter(database),
+            requests_per_minute=calls_a_minute,
+            model_requests_per_minute=starts_a_minute,
+            messages_per_minute=messages[0],
             messages_burst=messages[1],
-            debates_a_minute=debates[0],
+            debates_per_minute=debates[0],
             debates_burst=debates[1],
-            logins_a_minute=logins_a_minute,
+            logins_per_minute=logins_a_minute,
         )
-        caller = await inside.accounts.ensure_local() if local else None
+        caller = await inside.accounts.ensure_local_account() if local else None
         with lent() as create:
-            app = create(inside.accounts, inside.limits, caller, inside.parts(), metrics_token)
+            app = create(inside.accounts, inside.limits, caller, inside.route_dependencies(), metrics_token)
             transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
             async with AsyncClient(transport=transport, base_url=base_url) as client:
                 yield House(database, app, client)

@@ -8,25 +8,25 @@ from typing import Any
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.app.container import House
+from moot.app.container import Services
 from moot.providers.registry import Registry
-from moot.settings import Rates, Settings
+from moot.settings import RateSettings, Settings
 from moot.store.database import Database
-from moot.store.encryption import Sealer
-from moot.store.runs.event_insert import Ending, Entry, Kept
-from moot.store.runs.workers import Roll
+from moot.store.encryption import Encryptor
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.workers import WorkerRegistry
 from moot.types.discussions import Message
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.types.primitives import new_id
 from tests.server.apps import lent
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
-UNHURRIED = Settings(rates=Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
+UNHURRIED = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
 NEW = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
 
 
 class Talking:
-    def __init__(self, house: House, app: Any, client: AsyncClient, started: list[str]) -> None:
+    def __init__(self, house: Services, app: Any, client: AsyncClient, started: list[str]) -> None:
         self.house = house
         self.app = app
         self.client = client
@@ -45,7 +45,7 @@ class Talking:
 
     async def answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
         """Let Alpha say something in a run that nobody executes, and end it unless there is no status."""
-        claim = await self.house.runs.claim(run, self.house.worker)
+        claim = await self.house.runs.acquire_lease(run, self.house.worker_id)
         assert claim is not None
         events: list[Event] = [
             RunStarted(participants=claim.plan.participants),
@@ -65,15 +65,15 @@ class Talking:
         )
         if status is not None:
             events.append(RunEnded(status=status))
-        entry = Entry(
+        entry = EventLogEntry(
             claim,
             claim.seq + 1,
             _numbered(events, claim.run, claim.seq + 1),
-            Kept([message]) if status is not None else None,
-            Ending(status, time.time()) if status is not None else None,
+            RunRecords([message]) if status is not None else None,
+            RunEnding(status, time.time()) if status is not None else None,
         )
-        await self.house.events.write([entry])
-        self.house.feeds.publish(run, entry.first, entry.bodies)
+        await self.house.events.write_entries([entry])
+        self.house.feeds.publish(run, entry.first_seq, entry.bodies)
 
 
 def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
@@ -81,12 +81,12 @@ def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
     return [msgspec.json.encode(event).decode() for event in numbered]
 
 
-async def idle(database: Database, registry: Registry, settings: Settings | None = None) -> House:
+async def idle(database: Database, registry: Registry, settings: Settings | None = None) -> Services:
     """Build all parts of a server, none of which does anything by itself."""
-    house = House(settings or UNHURRIED, database, registry, Sealer(SECRET))
+    house = Services(settings or UNHURRIED, database, registry, Encryptor(SECRET))
     house.hall._start = lambda _: None
     if database.is_postgres:
-        await Roll(database).join(house.worker)
+        await WorkerRegistry(database).register(house.worker_id)
     return house
 
 

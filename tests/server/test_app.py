@@ -8,11 +8,11 @@ from httpx import ASGITransport, AsyncClient
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from moot.app.container import House
+from moot.app.container import Services
 from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
-from moot.settings import Rates, Settings
-from moot.store.encryption import Sealer
+from moot.settings import RateSettings, Settings
+from moot.store.encryption import Encryptor
 from tests.databases import migrated
 from tests.server.talking import SECRET
 
@@ -30,8 +30,8 @@ OPEN = {
 async def app(tmp_path: Path) -> AsyncIterator[Litestar]:
     """The application as it is where accounts are needed."""
     async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = House(Settings(), database, registry, Sealer(SECRET))
-        yield create_app(house.accounts, house.limits, None, house.parts())
+        house = Services(Settings(), database, registry, Encryptor(SECRET))
+        yield create_app(house.accounts, house.limits, None, house.route_dependencies())
 
 
 def called(app: Litestar) -> AsyncClient:
@@ -92,8 +92,10 @@ async def test_the_description_is_there_for_everybody(client: AsyncClient) -> No
 
 async def test_calls_are_counted_on_every_route_as_the_settings_say(tmp_path: Path) -> None:
     async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = House(Settings(rates=Rates(calls_a_minute=2)), database, registry, Sealer(SECRET))
-        app = create_app(house.accounts, house.limits, None, house.parts())
+        house = Services(
+            Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(SECRET)
+        )
+        app = create_app(house.accounts, house.limits, None, house.route_dependencies())
         async with called(app) as client:
             statuses = [(await client.get("/healthz")).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]

@@ -3,12 +3,12 @@ import asyncio
 import pytest
 from sqlalchemy import update
 
-from moot.server.auth import COOKIE, SECONDS, Revocations
+from moot.server.auth import REVOCATION_CHECK_SECONDS, SESSION_COOKIE, Revocations
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.schema import session
 from moot.types.accounts import Caller
-from moot.types.errors import StoreUnavailable
+from moot.types.errors import DatabaseUnavailable
 from tests.server.house import PASSWORD, House, built
 from tests.server.visiting import Visitor, asking_for
 
@@ -40,7 +40,7 @@ async def test_a_cookie_and_a_token_are_as_good_as_each_other(house: House) -> N
 async def test_a_stream_is_opened_with_either(house: House) -> None:
     bob = await house.bearer("bob")
     await house.ada()
-    cookie = f"{COOKIE}={house.client.cookies[COOKIE]}".encode()
+    cookie = f"{SESSION_COOKIE}={house.client.cookies[SESSION_COOKIE]}".encode()
     for header in ((b"authorization", bob["Authorization"].encode()), (b"cookie", cookie)):
         visitor = Visitor()
         scope = asking_for("/api/events") | {"headers": [header]}
@@ -65,10 +65,10 @@ async def test_a_wrong_token_is_refused_even_beside_a_good_cookie(cottage: House
 async def test_a_session_s_secret_is_no_token_and_a_token_no_session(house: House) -> None:
     bob = await house.bearer("bob")
     await house.ada()
-    secret = house.client.cookies[COOKIE]
+    secret = house.client.cookies[SESSION_COOKIE]
     house.client.cookies.clear()
     as_token = {"Authorization": f"Bearer {secret}"}
-    as_cookie = {"Cookie": f"{COOKIE}={bob['Authorization'].removeprefix('Bearer ')}"}
+    as_cookie = {"Cookie": f"{SESSION_COOKIE}={bob['Authorization'].removeprefix('Bearer ')}"}
     assert (await house.client.get("/api/me", headers=as_token)).status_code == 401
     assert (await house.client.get("/api/me", headers=as_cookie)).status_code == 401
 
@@ -88,9 +88,9 @@ async def test_a_session_that_is_over_says_so(house: House, database: Database) 
 
 
 async def test_the_cookie_is_for_this_site_and_not_for_scripts(cottage: House) -> None:
-    await cottage.accounts.add("ada", PASSWORD)
+    await cottage.accounts.create_account("ada", PASSWORD)
     cookie = (await cottage.log_in()).headers["set-cookie"]
-    assert cookie.startswith(f"{COOKIE}=")
+    assert cookie.startswith(f"{SESSION_COOKIE}=")
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/", "max-age=2592000"} <= parts
     assert "secure" not in parts
@@ -98,7 +98,7 @@ async def test_the_cookie_is_for_this_site_and_not_for_scripts(cottage: House) -
 
 async def test_over_https_the_cookie_stays_there(database: Database) -> None:
     async with built(database, base_url="https://moot.example") as house:
-        await house.accounts.add("ada", PASSWORD)
+        await house.accounts.create_account("ada", PASSWORD)
         cookie = (await house.log_in()).headers["set-cookie"]
         assert "secure" in {part.strip().lower() for part in cookie.split(";")}
         assert (await house.client.get("/api/me")).status_code == 200
@@ -106,7 +106,7 @@ async def test_over_https_the_cookie_stays_there(database: Database) -> None:
 
 async def test_on_one_s_own_machine_everybody_is_its_user(database: Database) -> None:
     async with built(database, local=True) as house:
-        for headers in ({}, {"Authorization": "Bearer anything"}, {"Cookie": f"{COOKIE}=old"}):
+        for headers in ({}, {"Authorization": "Bearer anything"}, {"Cookie": f"{SESSION_COOKIE}=old"}):
             reply = await house.client.get("/api/me", headers=headers)
             assert reply.json() == {"account": "local", "tenant": "local", "name": "local", "kind": "local"}
 
@@ -114,7 +114,7 @@ async def test_on_one_s_own_machine_everybody_is_its_user(database: Database) ->
 @pytest.fixture
 async def accounts(database: Database) -> Accounts:
     accounts = Accounts(database)
-    await accounts.add("ada", PASSWORD)
+    await accounts.create_account("ada", PASSWORD)
     return accounts
 
 
@@ -124,35 +124,35 @@ async def test_only_what_lost_its_credential_is_ended_and_once(accounts: Account
     revocations = Revocations(accounts)
     ended: list[str] = []
     with (
-        revocations.watching(here, lambda: ended.append("here")),
-        revocations.watching(here, lambda: ended.append("here too")),
-        revocations.watching(there, lambda: ended.append("there")),
+        revocations.watch_credential(here, lambda: ended.append("here")),
+        revocations.watch_credential(here, lambda: ended.append("here too")),
+        revocations.watch_credential(there, lambda: ended.append("there")),
     ):
-        await revocations.check()
+        await revocations.check_credentials()
         assert ended == []
         await accounts.logout(here)
-        await revocations.check()
-        await revocations.check()
+        await revocations.check_credentials()
+        await revocations.check_credentials()
         assert ended == ["here", "here too"]
 
 
 @pytest.mark.parametrize("how", ["token dropped", "password changed", "account removed"])
 async def test_every_way_to_lose_a_token_is_seen(accounts: Accounts, how: str) -> None:
     _, session = await accounts.login("ada", PASSWORD)
-    secret, token = await accounts.make_token(session, "laptop")
+    secret, token = await accounts.create_token(session, "laptop")
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     revocations = Revocations(accounts)
     ended = asyncio.Event()
-    with revocations.watching(caller, ended.set):
+    with revocations.watch_credential(caller, ended.set):
         match how:
             case "token dropped":
-                await accounts.drop_token(caller.account, token.id)
+                await accounts.delete_token(caller.account, token.id)
             case "password changed":
                 await accounts.set_password("ada", "battery staple")
             case _:
-                await accounts.remove("ada")
-        await revocations.check()
+                await accounts.delete_account("ada")
+        await revocations.check_credentials()
     assert ended.is_set()
 
 
@@ -160,10 +160,10 @@ async def test_what_is_closed_is_not_watched_any_more(accounts: Accounts) -> Non
     _, caller = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
     ended: list[str] = []
-    with revocations.watching(caller, lambda: ended.append("ended")):
+    with revocations.watch_credential(caller, lambda: ended.append("ended")):
         pass
     await accounts.logout(caller)
-    await revocations.check()
+    await revocations.check_credentials()
     assert ended == []
 
 
@@ -172,10 +172,10 @@ async def test_whoever_comes_while_the_others_are_checked_is_left_alone(accounts
     _, second = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
     ended: list[str] = []
-    with revocations.watching(first, lambda: ended.append("first")):
-        checking = asyncio.create_task(revocations.check())
+    with revocations.watch_credential(first, lambda: ended.append("first")):
+        checking = asyncio.create_task(revocations.check_credentials())
         await asyncio.sleep(0)
-        with revocations.watching(second, lambda: ended.append("second")):
+        with revocations.watch_credential(second, lambda: ended.append("second")):
             await checking
     assert ended == []
 
@@ -183,8 +183,8 @@ async def test_whoever_comes_while_the_others_are_checked_is_left_alone(accounts
 async def test_the_user_of_this_machine_cannot_be_shut_out(accounts: Accounts) -> None:
     revocations = Revocations(accounts)
     ended: list[str] = []
-    with revocations.watching(await accounts.ensure_local(), lambda: ended.append("ended")):
-        await revocations.check()
+    with revocations.watch_credential(await accounts.ensure_local_account(), lambda: ended.append("ended")):
+        await revocations.check_credentials()
     assert ended == []
 
 
@@ -193,20 +193,20 @@ class Failing(Accounts):
 
     checks = 0
 
-    async def still_valid(self, credentials: set[str]) -> set[str]:
+    async def valid_credentials(self, credentials: set[str]) -> set[str]:
         self.checks += 1
         if self.checks == 1:
-            raise StoreUnavailable("away")
-        return await super().still_valid(credentials)
+            raise DatabaseUnavailable("away")
+        return await super().valid_credentials(credentials)
 
 
 async def test_it_goes_on_checking_by_itself_even_if_the_database_was_away(database: Database) -> None:
     accounts = Failing(database)
     gone = Caller(account="a", tenant="t", name="n", kind="session", credential="gone")
-    revocations = Revocations(accounts, seconds=0.01)
+    revocations = Revocations(accounts, interval_seconds=0.01)
     ended = asyncio.Event()
-    with revocations.watching(gone, ended.set):
-        running = asyncio.create_task(revocations.run())
+    with revocations.watch_credential(gone, ended.set):
+        running = asyncio.create_task(revocations.check_periodically())
         async with asyncio.timeout(60):
             await ended.wait()
     running.cancel()
@@ -214,4 +214,4 @@ async def test_it_goes_on_checking_by_itself_even_if_the_database_was_away(datab
 
 
 def test_two_checks_fit_into_the_time_that_is_promised() -> None:
-    assert 2 * SECONDS < 5
+    assert 2 * REVOCATION_CHECK_SECONDS < 5

@@ -2,7 +2,7 @@ import httpx
 import pytest
 from litestar.types import Receive, Scope, Send
 
-from moot.server.csrf import OwnSite
+from moot.server.csrf import SameOriginMiddleware
 
 CROSS = {"Sec-Fetch-Site": "cross-site"}
 SAME_SITE = {"Sec-Fetch-Site": "same-site"}
@@ -23,7 +23,7 @@ async def status(
     loopback: bool = False,
     hosts: frozenset[str] = frozenset(),
 ) -> int:
-    site = OwnSite(welcome, loopback=loopback, hosts=hosts)
+    site = SameOriginMiddleware(welcome, loopback=loopback, allowed_hosts=hosts)
     transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://moot.example") as client:
         return (await client.request(method, "/api/x", headers={"Host": host, **headers})).status_code
@@ -134,7 +134,7 @@ async def test_an_address_of_ipv6_may_be_one_of_our_names(named: str) -> None:
 
 
 async def test_a_refusal_says_why() -> None:
-    site = OwnSite(welcome, loopback=True)
+    site = SameOriginMiddleware(welcome, loopback=True)
     transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/")
@@ -144,7 +144,7 @@ async def test_a_refusal_says_why() -> None:
 
 
 async def test_an_openai_client_is_refused_in_its_own_shape() -> None:
-    transport = httpx.ASGITransport(app=OwnSite(welcome, loopback=True))  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(app=SameOriginMiddleware(welcome, loopback=True))  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/v1/models")
     assert (reply.status_code, reply.headers["content-type"]) == (403, "application/json")

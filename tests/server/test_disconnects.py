@@ -7,12 +7,12 @@ from litestar import Litestar, Request, post
 from litestar.exceptions import ClientException
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import hang_up, offer, while_waited_for
-from moot.server.errors import HANDLERS
+from moot.server.disconnects import abort_connection, add_abort_extension, run_until_disconnect
+from moot.server.errors import EXCEPTION_HANDLERS
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.accounts import Caller
-from moot.types.errors import NotFound, Refused
+from moot.types.errors import Forbidden, NotFound
 from tests.server.visiting import Visitor, asking_for
 
 
@@ -37,9 +37,9 @@ class Cycle:
 def test_a_connection_that_is_offered_can_be_closed_at_once() -> None:
     scope: dict[str, Any] = {"extensions": {"other": {}}}
     cycle = Cycle()
-    offer(scope, cycle.send)
+    add_abort_extension(scope, cycle.send)
     assert not cycle.transport.aborted
-    assert hang_up(scope)
+    assert abort_connection(scope)
     assert cycle.transport.aborted
     assert "other" in scope["extensions"]
 
@@ -50,8 +50,8 @@ def test_where_there_is_nothing_to_close_that_is_said() -> None:
     async def send(message: object) -> None:
         """Not of uvicorn."""
 
-    offer(scope, send)
-    assert not hang_up(scope)
+    add_abort_extension(scope, send)
+    assert not abort_connection(scope)
 
 
 TOKEN = Caller(account="ada", tenant="ada", name="ada", kind="token", credential="gone")
@@ -81,7 +81,7 @@ async def test_who_waits_gets_what_came_of_it(revocations: Revocations) -> None:
         await asyncio.sleep(0)
         return "done"
 
-    assert await while_waited_for(request(asyncio.Event()), revocations, work()) == "done"
+    assert await run_until_disconnect(request(asyncio.Event()), revocations, work()) == "done"
 
 
 async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> None:
@@ -89,7 +89,7 @@ async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> Non
         raise NotFound("nothing there")
 
     with pytest.raises(NotFound, match="nothing there"):
-        await while_waited_for(request(asyncio.Event()), revocations, work())
+        await run_until_disconnect(request(asyncio.Event()), revocations, work())
 
 
 class Work:
@@ -109,7 +109,7 @@ class Work:
 
 async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocations) -> None:
     left, work = asyncio.Event(), Work()
-    waiting = asyncio.create_task(while_waited_for(request(left), revocations, work()))
+    waiting = asyncio.create_task(run_until_disconnect(request(left), revocations, work()))
     await work.begun.wait()
     left.set()
     with pytest.raises(ClientException):
@@ -119,12 +119,12 @@ async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocat
 
 async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocations: Revocations) -> None:
     work = Work()
-    waiting = asyncio.create_task(while_waited_for(request(asyncio.Event()), revocations, work()))
+    waiting = asyncio.create_task(run_until_disconnect(request(asyncio.Event()), revocations, work()))
     await work.begun.wait()
-    await revocations.check()
-    with pytest.raises(Refused) as caught:
+    await revocations.check_credentials()
+    with pytest.raises(Forbidden) as caught:
         await waiting
-    assert caught.value.log_in
+    assert caught.value.login_required
     assert work.ended.is_set()
 
 
@@ -135,9 +135,9 @@ async def test_whoever_has_left_is_answered_like_everybody_else(revocations: Rev
     @post("/work")
     async def handler(request: Request[Any, Any, Any]) -> str:
         request.scope["user"] = TOKEN
-        return await while_waited_for(request, revocations, work())
+        return await run_until_disconnect(request, revocations, work())
 
-    app = Litestar([handler], exception_handlers=HANDLERS, logging_config=None)
+    app = Litestar([handler], exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
     answering = asyncio.create_task(
         app(asking_for("/work") | {"method": "POST"}, visitor.receive, visitor.send)
     )

@@ -6,10 +6,10 @@ import pytest
 from msgspec import convert
 
 from moot.providers.registry import Registry
-from moot.server.draft_validation import Drafts
+from moot.server.draft_validation import DraftValidator
 from moot.server.schemas import DiscussionChange, DiscussionDraft
-from moot.services.discussions import Opening
-from moot.services.participants import Seating
+from moot.services.discussions import NewDiscussion
+from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
@@ -21,19 +21,19 @@ ME = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 
 
 class Desk:
-    def __init__(self, drafts: Drafts) -> None:
+    def __init__(self, drafts: DraftValidator) -> None:
         self.drafts = drafts
 
-    async def opening(self, models: list[str], **more: Any) -> Opening:
+    async def opening(self, models: list[str], **more: Any) -> NewDiscussion:
         data = convert({"message": "What is a moot?", "participants": models, **more}, DiscussionDraft)
-        return await self.drafts.opening(ME, data, data.participants)
+        return await self.drafts.validate_draft(ME, data, data.participants)
 
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with settled("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         personas = Personas(database, ())
-        yield Desk(Drafts(Seating(registry, personas), personas, Projects(database)))
+        yield Desk(DraftValidator(ParticipantResolver(registry, personas), personas, Projects(database)))
 
 
 async def test_without_a_mode_one_is_asked_alone_and_several_side_by_side(desk: Desk) -> None:
@@ -78,12 +78,14 @@ async def test_what_is_not_there_is_named(desk: Desk, field: str) -> None:
 async def test_only_what_was_sent_is_changed(desk: Desk, tmp_path: Path) -> None:
     async with settled("sqlite", tmp_path / "other") as database:
         now = await discuss(database)
-        nothing = await desk.drafts.changes(ME, DiscussionChange(), now)
-        some = await desk.drafts.changes(
+        nothing = await desk.drafts.validate_change(ME, DiscussionChange(), now)
+        some = await desk.drafts.validate_change(
             ME, convert({"title": " New ", "model": None}, DiscussionChange), now
         )
         assert (nothing, some) == ({}, {"title": "New", "model": None})
         rules = convert({"debate": {"lead": now.participants[0].name}}, DiscussionChange)
-        assert await desk.drafts.changes(ME, rules, now) == {"debate": Debate(lead=now.participants[0].id)}
+        assert await desk.drafts.validate_change(ME, rules, now) == {
+            "debate": Debate(lead=now.participants[0].id)
+        }
         with pytest.raises(UsageError, match="mode: debate takes"):
-            await desk.drafts.changes(ME, DiscussionChange(mode="debate"), now)
+            await desk.drafts.validate_change(ME, DiscussionChange(mode="debate"), now)

@@ -10,41 +10,41 @@ from litestar.testing import TestClient
 from msgspec import Struct
 from sqlalchemy.exc import IntegrityError
 
-from moot.server.errors import HANDLERS, STATUSES
+from moot.server.errors import ERROR_STATUSES, EXCEPTION_HANDLERS
 from moot.types.errors import (
     BadSettings,
-    Busy,
     Conflict,
-    Leaving,
+    DatabaseUnavailable,
+    FeatureUnavailable,
+    Forbidden,
     MissingKey,
     MootError,
     NotFound,
     OverBudget,
     ProviderError,
-    Refused,
-    ServerAway,
-    StoreUnavailable,
-    Unavailable,
+    RateLimited,
+    ServerUnreachable,
+    ShuttingDown,
     UnknownModel,
     UsageError,
 )
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 ERRORS: dict[str, tuple[Exception, int, str]] = {
     "not-found": (NotFound("There is no run."), 404, "Not found"),
-    "refused": (Refused("Not this one."), 403, "Refused"),
-    "not-logged-in": (Refused("Log in.", log_in=True), 401, "Not signed in"),
+    "refused": (Forbidden("Not this one."), 403, "Refused"),
+    "not-logged-in": (Forbidden("Log in.", login_required=True), 401, "Not signed in"),
     "conflict": (Conflict("Taken."), 409, "Conflict"),
     "budget": (OverBudget("Too dear."), 402, "Over the budget"),
-    "busy": (Busy("Later.", retry_after=2.2), 429, "Too many requests"),
-    "store": (StoreUnavailable("Away."), 503, "The database is not available"),
-    "leaving": (Leaving("Bye."), 503, "The server is ending"),
-    "provider": (ProviderError(fault("overloaded", "It is overloaded.")), 502, "The provider failed"),
+    "busy": (RateLimited("Later.", retry_after=2.2), 429, "Too many requests"),
+    "store": (DatabaseUnavailable("Away."), 503, "The database is not available"),
+    "leaving": (ShuttingDown("Bye."), 503, "The server is ending"),
+    "provider": (ProviderError(make_fault("overloaded", "It is overloaded.")), 502, "The provider failed"),
     "usage": (UsageError("It cannot be done."), 400, "Bad request"),
     "model": (UnknownModel("There is no such model."), 400, "Bad request"),
     "key": (MissingKey("No key."), 400, "Bad request"),
     "settings": (BadSettings("Not right."), 400, "Bad request"),
-    "unavailable": (Unavailable("Not installed."), 400, "Bad request"),
+    "unavailable": (FeatureUnavailable("Not installed."), 400, "Bad request"),
 }
 
 
@@ -91,7 +91,7 @@ async def take(data: JSONBody[Body]) -> str:
 def client() -> Iterator[TestClient[Litestar]]:
     app = Litestar(
         [raising, mistaken, mistaken_within_litestar, meanwhile, field, take],
-        exception_handlers=HANDLERS,
+        exception_handlers=EXCEPTION_HANDLERS,
         logging_config=None,
     )
     with TestClient(app, raise_server_exceptions=False) as client:
@@ -105,8 +105,8 @@ def kinds(root: type[MootError]) -> Iterator[type[MootError]]:
 
 
 def test_every_error_of_the_tree_has_a_status() -> None:
-    for kind in {*kinds(MootError)} - {ServerAway}:  # which only a client meets
-        assert any(issubclass(kind, known) for known in STATUSES), kind
+    for kind in {*kinds(MootError)} - {ServerUnreachable}:  # which only a client meets
+        assert any(issubclass(kind, known) for known in ERROR_STATUSES), kind
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -46,7 +46,9 @@ async def sound(id: FromPath[str]) -> Response[str]:
 
 @pytest.fixture(scope="module")
 def description() -> Any:
-    with TestClient(Litestar([read, make, sit, picture, sound], openapi_config=openapi.config())) as client:
+    with TestClient(
+        Litestar([read, make, sit, picture, sound], openapi_config=openapi.create_openapi_config())
+    ) as client:
         first, again = client.get("/api/openapi.json"), client.get("/api/openapi.json")
     assert first.content == again.content
     assert first.headers["Content-Type"] == "application/json"

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from moot.server.rate_limits import RateLimits, address
+from moot.server.rate_limits import RateLimits, client_address
 from moot.store.database import Database
-from moot.store.rate_limits import Rates
+from moot.store.rate_limits import RateLimiter
 from moot.store.schema import discussion, rate
 from moot.types.accounts import Caller
-from moot.types.errors import Busy
+from moot.types.errors import RateLimited
 from tests.databases import ON_BOTH_DATABASES, migrated
 from tests.server.house import PASSWORD, built
 
@@ -60,7 +60,7 @@ async def test_another_token_of_the_same_account_does_not_help(database: Databas
     async with built(database, messages=(2, 2), calls_a_minute=3) as house:
         ada = await house.bearer("ada")
         caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
-        secret, _ = await house.accounts.make_token(caller, "second")
+        secret, _ = await house.accounts.create_token(caller, "second")
         second = {"Authorization": f"Bearer {secret}"}
         replies = [await house.ask(who) for who in (ada, second, second)]
         assert [reply.status_code for reply in replies] == [201, 201, 429]
@@ -89,7 +89,7 @@ async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> N
         async with database.write() as connection:
             await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
         limits: RateLimits = house.app.state["limits"]
-        await limits.mode("ada", "debate")
+        await limits.count_run_start("ada", "debate")
         spoken = await house.client.post(
             f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
         )
@@ -111,7 +111,7 @@ async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database
 @ON_BOTH_DATABASES
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
     async with built(database, logins_a_minute=3) as house:
-        await house.accounts.add("ada", PASSWORD)
+        await house.accounts.create_account("ada", PASSWORD)
         replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
         assert [reply.status_code for reply in replies] == [401] * 3
         assert (await house.log_in("ada", PASSWORD)).status_code == 429
@@ -119,14 +119,14 @@ async def test_passwords_cannot_be_tried_without_end(database: Database) -> None
 
 def few(database: Database) -> RateLimits:
     return RateLimits(
-        Rates(database),
-        calls_a_minute=9,
-        starts_a_minute=9,
-        messages_a_minute=9,
+        RateLimiter(database),
+        requests_per_minute=9,
+        model_requests_per_minute=9,
+        messages_per_minute=9,
         messages_burst=9,
-        debates_a_minute=9,
+        debates_per_minute=9,
         debates_burst=9,
-        logins_a_minute=2,
+        logins_per_minute=2,
     )
 
 
@@ -134,18 +134,18 @@ def few(database: Database) -> RateLimits:
 async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
     counted = few(database)
     for place in ("10.0.0.1", "10.0.0.2"):
-        await counted.log_in("ada", place)
-    with pytest.raises(Busy):
-        await counted.log_in("ada", "10.0.0.3")
-    await counted.log_in("bob", "10.0.0.1")
-    with pytest.raises(Busy):
-        await counted.log_in("cleo", "10.0.0.1")
+        await counted.count_login("ada", place)
+    with pytest.raises(RateLimited):
+        await counted.count_login("ada", "10.0.0.3")
+    await counted.count_login("bob", "10.0.0.1")
+    with pytest.raises(RateLimited):
+        await counted.count_login("cleo", "10.0.0.1")
 
 
 @ON_BOTH_DATABASES
 async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
     counted = few(database)
-    await counted.log_in("my password by mistake\x00", "10.0.0.1")
+    await counted.count_login("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
         names = (await connection.execute(select(rate.c.name))).scalars().all()
     assert len(names) == 2
@@ -165,4 +165,4 @@ async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) ->
 )
 def test_one_household_is_one_address(host: str | None, counted: str) -> None:
     connection: Any = SimpleNamespace(client=SimpleNamespace(host=host) if host else None)
-    assert address(connection) == counted
+    assert client_address(connection) == counted

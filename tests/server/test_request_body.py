@@ -10,8 +10,8 @@ from litestar.params import FromPath, JSONBody
 from litestar.testing import TestClient
 
 from moot.server import request_body
-from moot.server.errors import HANDLERS
-from moot.server.request_body import JsonRequest, plain, without_nul
+from moot.server.errors import EXCEPTION_HANDLERS
+from moot.server.request_body import JsonRequest, reject_nul, strip_nul
 from tests.server.visiting import Visitor, asking_for
 
 JSON = {"Content-Type": "application/json"}
@@ -37,8 +37,8 @@ def client() -> Iterator[TestClient[Litestar]]:
     app = Litestar(
         [echo, perhaps, thing],
         request_class=JsonRequest,
-        guards=[plain],
-        exception_handlers=HANDLERS,
+        guards=[reject_nul],
+        exception_handlers=EXCEPTION_HANDLERS,
         logging_config=None,
     )
     with TestClient(app, raise_server_exceptions=False) as client:
@@ -94,9 +94,9 @@ values = st.recursive(
 
 @given(values)
 def test_only_nul_is_taken_away(value: Any) -> None:
-    assert "\0" not in str(without_nul(value))
+    assert "\0" not in str(strip_nul(value))
     if r"\x00" not in repr(value):
-        assert without_nul(value) == value
+        assert strip_nul(value) == value
 
 
 def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar]) -> None:
@@ -106,7 +106,9 @@ def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar])
 
 
 async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCaptureFixture) -> None:
-    app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
+    app = Litestar(
+        [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
+    )
     came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
     visitor = Visitor()
 
@@ -121,7 +123,9 @@ async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCa
 
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
-    app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
+    app = Litestar(
+        [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
+    )
     came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
     visitor = Visitor()
 

@@ -8,16 +8,16 @@ from litestar import get
 from litestar.testing import create_test_client
 from msgspec import UNSET
 
-from moot.modes import CHOOSABLE
+from moot.modes import SELECTABLE_MODES
 from moot.server.schemas import (
-    Cursor,
     DiscussionChange,
     DiscussionDraft,
     GoOn,
-    Limit,
     NewMessage,
+    PageCursor,
+    PageLimit,
     StopWish,
-    said,
+    require_text,
 )
 from moot.types.errors import UsageError
 from moot.types.modes import ModeName
@@ -93,20 +93,20 @@ def test_a_change_tells_what_is_left_out_from_what_is_taken_away() -> None:
 
 
 def test_every_mode_that_can_be_chosen_can_be_asked_for() -> None:
-    assert set(get_args(ModeName)) == set(CHOOSABLE)
+    assert set(get_args(ModeName)) == set(SELECTABLE_MODES)
 
 
 @given(st.text())
 def test_words_are_kept_as_they_are_unless_they_say_nothing(words: str) -> None:
     if words.strip():
-        assert said(words) == words
+        assert require_text(words) == words
     else:
         with pytest.raises(UsageError, match=r"^title: "):
-            said(words, "title")
+            require_text(words, "title")
 
 
 @get("/")
-async def page(cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+async def page(cursor: PageCursor = None, limit: PageLimit = 50) -> dict[str, Any]:
     return {"cursor": cursor, "limit": limit}
 
 

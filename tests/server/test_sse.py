@@ -10,13 +10,13 @@ import pytest
 import uvicorn
 from msgspec import Struct
 
-from moot.app.startup import Gate
+from moot.app.startup import StartupApp
 from moot.server import sse
 from moot.server.auth import Revocations
-from moot.server.sse import A_WRITE, HEARTBEAT, Frames, Readers, begun
+from moot.server.sse import HEARTBEAT, MAX_WRITE_BYTES, Frames, SseConnections, start_event_stream
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
-from moot.types.errors import Conflict, StoreUnavailable
+from moot.types.errors import Conflict, DatabaseUnavailable
 from tests.databases import migrated
 from tests.server.visiting import Visitor
 
@@ -30,19 +30,19 @@ async def accounts(tmp_path: Path) -> AsyncIterator[Accounts]:
 
 
 @pytest.fixture
-def readers(accounts: Accounts) -> Readers:
-    return Readers(Revocations(accounts))
+def readers(accounts: Accounts) -> SseConnections:
+    return SseConnections(Revocations(accounts))
 
 
 def opened(
-    readers: Readers,
+    readers: SseConnections,
     frames: Frames,
     visitor: Visitor,
     caller: Caller = LOCAL,
     opening: bytes = b"",
     parting: bytes = b"",
 ) -> "asyncio.Task[None]":
-    respond = readers.stream(frames, caller, opening, parting).to_asgi_response()
+    respond = readers.stream_response(frames, caller, opening, parting).to_asgi_response()
     return asyncio.create_task(respond({"type": "http"}, visitor.receive, visitor.send))
 
 
@@ -60,7 +60,7 @@ async def endless(closed: Callable[[], object] = bool) -> Frames:
         closed()
 
 
-async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(readers: Readers) -> None:
+async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(readers: SseConnections) -> None:
     visitor = Visitor()
     await opened(readers, frames([b"1\n\n", b"2\n\n"], [], [b"3\n\n"]), visitor)
     assert visitor.status == 200
@@ -69,14 +69,14 @@ async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(reader
     assert len(readers) == 0
 
 
-async def test_a_stream_may_open_with_words_of_its_own(readers: Readers) -> None:
+async def test_a_stream_may_open_with_words_of_its_own(readers: SseConnections) -> None:
     visitor = Visitor()
     await opened(readers, frames([b"1\n\n"]), visitor, opening=b"event: resync\n\n")
     assert visitor.came == [b"event: resync\n\n", b"1\n\n"]
 
 
 async def test_where_nothing_comes_for_long_a_heartbeat_does(
-    readers: Readers, monkeypatch: pytest.MonkeyPatch
+    readers: SseConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     visitor = Visitor()
@@ -84,15 +84,19 @@ async def test_where_nothing_comes_for_long_a_heartbeat_does(
     assert visitor.came == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
 
 
-async def test_much_at_once_is_sent_in_pieces(readers: Readers) -> None:
+async def test_much_at_once_is_sent_in_pieces(readers: SseConnections) -> None:
     visitor = Visitor()
-    many = [bytes([65 + place % 26]) * (A_WRITE // 4) for place in range(10)]
+    many = [bytes([65 + place % 26]) * (MAX_WRITE_BYTES // 4) for place in range(10)]
     await opened(readers, frames(many), visitor)
     assert b"".join(visitor.came[1:]) == b"".join(many)
-    assert [len(piece) for piece in visitor.came[1:]] == [A_WRITE, A_WRITE, A_WRITE // 2]
+    assert [len(piece) for piece in visitor.came[1:]] == [
+        MAX_WRITE_BYTES,
+        MAX_WRITE_BYTES,
+        MAX_WRITE_BYTES // 2,
+    ]
 
 
-async def test_when_a_reader_leaves_nothing_is_kept_for_it(readers: Readers) -> None:
+async def test_when_a_reader_leaves_nothing_is_kept_for_it(readers: SseConnections) -> None:
     visitor, closed = Visitor(), asyncio.Event()
     stream = opened(readers, endless(closed.set), visitor)
     await visitor.has(b"first")
@@ -104,21 +108,21 @@ async def test_when_a_reader_leaves_nothing_is_kept_for_it(readers: Readers) -> 
     assert not visitor.is_over, "there is nobody to say goodbye to"
 
 
-async def test_all_streams_can_be_ended_in_good_form(readers: Readers) -> None:
+async def test_all_streams_can_be_ended_in_good_form(readers: SseConnections) -> None:
     visitors = [Visitor(), Visitor()]
     streams = [opened(readers, endless(), visitor) for visitor in visitors]
     for visitor in visitors:
         await visitor.has(b"first")
-    readers.end_all()
+    readers.close_all()
     await asyncio.gather(*streams)
     assert all(visitor.is_over for visitor in visitors)
 
 
-async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(readers: Readers) -> None:
+async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(readers: SseConnections) -> None:
     visitor, whole = Visitor(), Visitor()
     cut = opened(readers, endless(), visitor, parting=b"not whole\n\n")
     await visitor.has(b"first")
-    readers.end_all()
+    readers.close_all()
     await cut
     await opened(readers, frames([b"first\n\n"]), whole, parting=b"not whole\n\n")
     assert visitor.came[-1] == b"not whole\n\n"
@@ -126,19 +130,19 @@ async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(readers: Re
 
 
 async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> None:
-    account = await accounts.add("ada", "correct horse")
+    account = await accounts.create_account("ada", "correct horse")
     owner = Caller(account=account.id, tenant=account.tenant, name="ada", kind="local")
-    secret, token = await accounts.make_token(owner, "a reader")
+    secret, token = await accounts.create_token(owner, "a reader")
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     revocations = Revocations(accounts)
     visitor = Visitor()
-    stream = opened(Readers(revocations), endless(), visitor, caller)
+    stream = opened(SseConnections(revocations), endless(), visitor, caller)
     await visitor.has(b"first")
-    await revocations.check()
+    await revocations.check_credentials()
     assert not stream.done()
-    await accounts.drop_token(account.id, token.id)
-    await revocations.check()
+    await accounts.delete_token(account.id, token.id)
+    await revocations.check_credentials()
     await stream
     assert visitor.is_over
 
@@ -149,7 +153,7 @@ async def broken(error: Exception) -> Frames:
 
 
 async def test_a_mistake_ends_a_stream_and_is_logged(
-    readers: Readers, caplog: pytest.LogCaptureFixture
+    readers: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
     visitor = Visitor()
     await opened(readers, broken(RuntimeError("what was that?")), visitor)
@@ -159,10 +163,10 @@ async def test_a_mistake_ends_a_stream_and_is_logged(
 
 
 async def test_a_database_that_is_away_ends_a_stream_which_may_come_back(
-    readers: Readers, caplog: pytest.LogCaptureFixture
+    readers: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
     visitor = Visitor()
-    await opened(readers, broken(StoreUnavailable("away")), visitor)
+    await opened(readers, broken(DatabaseUnavailable("away")), visitor)
     assert visitor.is_over
     assert caplog.records == []
 
@@ -171,8 +175,8 @@ async def test_a_database_that_is_away_ends_a_stream_which_may_come_back(
 async def listening(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
     """Serve an app with uvicorn, as `moot serve` does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        gate = Gate()
-        gate.open(app)
+        gate = StartupApp()
+        gate.attach_app(app)
         server = uvicorn.Server(uvicorn.Config(gate, lifespan="off", log_config=None, access_log=False))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -216,12 +220,12 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
 ) -> None:
     caplog.set_level(logging.WARNING)
     clock = Clock(monkeypatch)
-    readers = Readers(Revocations(accounts), stuck_seconds=0.5)
+    readers = SseConnections(Revocations(accounts), stuck_seconds=0.5)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await readers.stream(flood(), LOCAL).to_asgi_response()(scope, receive, send)
+        await readers.stream_response(flood(), LOCAL).to_asgi_response()(scope, receive, send)
 
-    looking = asyncio.create_task(readers.end_stuck_ones())
+    looking = asyncio.create_task(readers.close_stuck_connections())
     async with listening(app) as (server, port):
         stuck = [not_reading(port) for _ in range(5)]
         async with asyncio.timeout(60):
@@ -237,7 +241,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
             clock.now += 1.0
             while len(readers):
                 await asyncio.sleep(0.01)
-        assert max(waiting) < 4 * A_WRITE, "what they were never going to read was not kept"
+        assert max(waiting) < 4 * MAX_WRITE_BYTES, "what they were never going to read was not kept"
         while server.server_state.connections:
             await asyncio.sleep(0.01)
         for sock in stuck:
@@ -250,8 +254,8 @@ async def test_a_slow_reader_that_reads_is_not_cut_off(
     accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
-    monkeypatch.setattr(sse, "LOOKS", 60_000)  # one each millisecond
-    readers = Readers(Revocations(accounts), stuck_seconds=60.0)
+    monkeypatch.setattr(sse, "STUCK_CHECKS", 60_000)  # one each millisecond
+    readers = SseConnections(Revocations(accounts), stuck_seconds=60.0)
     sent = 8 * 1024 * 1024
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -261,9 +265,9 @@ async def test_a_slow_reader_that_reads_is_not_cut_off(
             await send(message)
 
         batches = frames(*([b"x" * 1024] * 1024 for _ in range(8)))
-        await readers.stream(batches, LOCAL).to_asgi_response()(scope, receive, send_slowly)
+        await readers.stream_response(batches, LOCAL).to_asgi_response()(scope, receive, send_slowly)
 
-    looking = asyncio.create_task(readers.end_stuck_ones())
+    looking = asyncio.create_task(readers.close_stuck_connections())
     async with listening(app) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 * 1024)
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
@@ -290,7 +294,7 @@ async def steps(count: int, closed: list[bool]) -> AsyncGenerator[Struct, None]:
 
 async def test_events_come_as_frames_until_the_work_is_over() -> None:
     closed: list[bool] = []
-    came = [frames async for frames in await begun(steps(2, closed))]
+    came = [frames async for frames in await start_event_stream(steps(2, closed))]
     assert came == [[b'data: {"type":"step","number":0}\n\n'], [b'data: {"type":"step","number":1}\n\n']]
     assert closed == [True]
 
@@ -301,11 +305,11 @@ async def test_what_refuses_the_work_is_raised_before_there_is_a_stream() -> Non
         yield Step(0)
 
     with pytest.raises(Conflict):
-        await begun(refused())
+        await start_event_stream(refused())
 
 
 async def test_while_nothing_comes_a_reader_hears_that_we_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sse, "IDLE_POLL_SECONDS", 0.001)
     goes_on = asyncio.Event()
 
     async def slow() -> AsyncGenerator[Struct, None]:
@@ -313,7 +317,7 @@ async def test_while_nothing_comes_a_reader_hears_that_we_are_here(monkeypatch: 
         await goes_on.wait()
         yield Step(1)
 
-    frames = await begun(slow())
+    frames = await start_event_stream(slow())
     assert len(await anext(frames)) == 1
     assert await anext(frames) == []
     goes_on.set()
@@ -336,7 +340,7 @@ async def test_who_leaves_ends_the_work_and_waits_for_its_end() -> None:
         finally:
             ended.append("let go")
 
-    frames = await begun(work())
+    frames = await start_event_stream(work())
     await anext(frames)
     reading = asyncio.ensure_future(anext(frames))
     await asyncio.sleep(0.01)
@@ -347,7 +351,7 @@ async def test_who_leaves_ends_the_work_and_waits_for_its_end() -> None:
 
 async def test_who_leaves_between_two_events_ends_it_too() -> None:
     closed: list[bool] = []
-    frames = await begun(steps(5, closed))
+    frames = await start_event_stream(steps(5, closed))
     await anext(frames)
     await frames.aclose()
     assert closed == [True]
@@ -358,7 +362,7 @@ async def test_what_goes_wrong_is_told_as_it_is() -> None:
         yield Step(0)
         raise ZeroDivisionError
 
-    frames = await begun(broken())
+    frames = await start_event_stream(broken())
     await anext(frames)
     with pytest.raises(ZeroDivisionError):
         await anext(frames)

@@ -8,15 +8,21 @@ from httpx import ASGITransport, AsyncClient, Response
 from litestar import Litestar, get, post
 from litestar.params import FromPath
 
-from moot.server.csrf import OwnSite
-from moot.server.errors import HANDLERS
-from moot.server.static_files import ANYTHING, STRICT, Page, PageFile, read
+from moot.server.csrf import SameOriginMiddleware
+from moot.server.errors import EXCEPTION_HANDLERS
+from moot.server.static_files import (
+    DEFAULT_MEDIA_TYPE,
+    SECURITY_HEADERS,
+    StaticFile,
+    StaticFilesApp,
+    read_static_files,
+)
 
 INDEX = b"<!doctype html><title>Moot</title>" + b"<p>A round table.</p>" * 50
 SCRIPT = b"console.log('moot');" * 100
 NOISE = os.urandom(500)
 FILES = {
-    name: PageFile(name, content)
+    name: StaticFile(name, content)
     for name, content in {
         "index.html": INDEX,
         "icon.svg": b"<svg/>",
@@ -45,11 +51,14 @@ async def make() -> str:
     return "made"
 
 
-def client_of(files: dict[str, PageFile]) -> AsyncClient:
+def client_of(files: dict[str, StaticFile]) -> AsyncClient:
     app = Litestar(
-        [healthz, thing, make], exception_handlers=HANDLERS, openapi_config=None, logging_config=None
+        [healthz, thing, make],
+        exception_handlers=EXCEPTION_HANDLERS,
+        openapi_config=None,
+        logging_config=None,
     )
-    site = OwnSite(Page(app, files), loopback=False)
+    site = SameOriginMiddleware(StaticFilesApp(app, files), loopback=False)
     return AsyncClient(transport=ASGITransport(app=site), base_url="http://moot.example")  # type: ignore[arg-type]
 
 
@@ -167,8 +176,8 @@ async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
             await bare.get("/"),
         ]
     for reply in replies:
-        assert {name: reply.headers[name] for name in STRICT} == STRICT
-    assert "unsafe" not in STRICT["content-security-policy"]
+        assert {name: reply.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+    assert "unsafe" not in SECURITY_HEADERS["content-security-policy"]
 
 
 async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
@@ -193,14 +202,14 @@ def test_files_are_named_by_the_paths_under_which_they_are_asked_for(tmp_path: P
     (tmp_path / "assets" / "fonts").mkdir(parents=True)
     for name in ("index.html", "icon.svg", "assets/app-1a.js", "assets/fonts/serif.woff2"):
         (tmp_path / name).write_text(name, "utf-8")
-    found = read(tmp_path)
+    found = read_static_files(tmp_path)
     assert {name: file.content.decode() for name, file in found.items()} == {
         name: name for name in ("index.html", "icon.svg", "assets/app-1a.js", "assets/fonts/serif.woff2")
     }
 
 
 def test_where_nothing_was_built_there_are_no_files(tmp_path: Path) -> None:
-    assert read(tmp_path) == read(tmp_path / "static") == {}
+    assert read_static_files(tmp_path) == read_static_files(tmp_path / "static") == {}
 
 
 @pytest.mark.parametrize(
@@ -211,26 +220,26 @@ def test_where_nothing_was_built_there_are_no_files(tmp_path: Path) -> None:
         ("assets/app-1a.css", "text/css; charset=utf-8"),
         ("assets/serif.woff2", "font/woff2"),
         ("moot.webmanifest", "application/manifest+json"),
-        ("assets/what", ANYTHING),
+        ("assets/what", DEFAULT_MEDIA_TYPE),
     ],
 )
 def test_the_name_tells_what_kind_of_file_it_is(name: str, media_type: str) -> None:
-    assert PageFile(name, b"").media_type == media_type
+    assert StaticFile(name, b"").media_type == media_type
 
 
 def test_what_has_its_content_in_its_name_is_kept_and_the_rest_is_asked_for_again() -> None:
-    assert PageFile("assets/app-1a.js", b"").cache_control == "public, max-age=31536000, immutable"
-    assert PageFile("index.html", b"").cache_control == "no-cache"
-    assert PageFile("assets.html", b"").cache_control == "no-cache"
+    assert StaticFile("assets/app-1a.js", b"").cache_control == "public, max-age=31536000, immutable"
+    assert StaticFile("index.html", b"").cache_control == "no-cache"
+    assert StaticFile("assets.html", b"").cache_control == "no-cache"
 
 
 def test_other_content_has_another_tag() -> None:
-    one, same, other = (PageFile("index.html", content) for content in (b"one", b"one", b"other"))
+    one, same, other = (StaticFile("index.html", content) for content in (b"one", b"one", b"other"))
     assert one.etag == same.etag != other.etag
 
 
 async def test_a_file_is_zipped_once_and_that_is_kept() -> None:
-    file = PageFile("index.html", b"<p>" * 100)
-    zipped = await file.zipped()
+    file = StaticFile("index.html", b"<p>" * 100)
+    zipped = await file.gzip_content()
     assert gzip.decompress(zipped) == file.content
-    assert await file.zipped() is zipped
+    assert await file.gzip_content() is zipped

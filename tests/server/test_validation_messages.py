@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
-from moot.server.validation_messages import worded
+from moot.server.validation_messages import explain_validation_error
 from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
 
@@ -29,7 +29,7 @@ def refused(body: Any) -> str:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(body, Body)
     message, _, place = str(caught.value).partition(" - at `$")
-    return worded(message, Body, place.strip("`."))
+    return explain_validation_error(message, Body, place.strip("`."))
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,11 @@ def test_what_does_not_fit_is_said_in_words(body: Any, words: str) -> None:
 def test_a_day_is_asked_for_as_it_is_written() -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert("yesterday", date)
-    assert worded(str(caught.value), date) == "Write a day as 2026-11-15."
+    assert explain_validation_error(str(caught.value), date) == "Write a day as 2026-11-15."
 
 
 def test_other_words_are_left_as_they_are() -> None:
-    assert worded("write a description, or a prompt", Body) == "write a description, or a prompt"
+    assert (
+        explain_validation_error("write a description, or a prompt", Body)
+        == "write a description, or a prompt"
+    )

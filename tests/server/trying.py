@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from moot.app.container import House
+from moot.app.container import Services
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts, question
-from moot.services.discussions import Opening
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts, last_user_text
+from moot.services.discussions import NewDiscussion
 from moot.services.participants import Wanted
 from moot.settings import Settings
 from moot.store.database import Database
-from moot.store.runs.event_insert import Ending, Entry, Kept
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.primitives import new_id
@@ -33,7 +33,7 @@ class Cast(ScriptedProvider):
     """Models that say what is laid out for them, one answer a call, the last one for ever."""
 
     def __init__(self) -> None:
-        self.scripts = Scripts({**BUILT_IN, "judge": Script(), "alpha": Script(), "clerk": Script()})
+        self.scripts = Scripts({**BUILT_IN_SCRIPTS, "judge": Script(), "alpha": Script(), "clerk": Script()})
         super().__init__(self.scripts)
         self.lines: defaultdict[str, list[str]] = defaultdict(list)
         self.asked: list[ModelRequest] = []
@@ -43,19 +43,19 @@ class Cast(ScriptedProvider):
         self.lines[model] = [
             one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in answers
         ]
-        self.scripts.named[model] = Script(chunk=1000, **script)
+        self.scripts.by_name[model] = Script(chunk=1000, **script)
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked.append(request)
-        lines, script = self.lines[request.model], self.scripts.named[request.model]
+        lines, script = self.lines[request.model], self.scripts.by_name[request.model]
         if lines:
-            self.scripts.named[request.model] = msgspec.structs.replace(script, answer=lines.pop(0))
-        async for chunks in super().stream(request, key):
+            self.scripts.by_name[request.model] = msgspec.structs.replace(script, answer=lines.pop(0))
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
 
     def heard(self, words: str) -> list[str]:
         """Return the questions in which, or in whose system prompt, some words stood."""
-        said = [(one.system, question(one)) for one in self.asked]
+        said = [(one.system, last_user_text(one)) for one in self.asked]
         return [asked for system, asked in said if words in system or words in asked]
 
 
@@ -67,7 +67,7 @@ class Trying:
         self.cast = cast
 
     @property
-    def house(self) -> House:
+    def house(self) -> Services:
         return self.api.house
 
     async def answered(
@@ -82,8 +82,10 @@ class Trying:
     ) -> Message:
         """Let somebody have asked Alpha, who answered."""
         house = self.house
-        who = await house.seating.seat(ANNA, [Wanted(model=model, persona=persona, name="Alpha")])
-        asked = Opening(
+        who = await house.seating.resolve_participants(
+            ANNA, [Wanted(model=model, persona=persona, name="Alpha")]
+        )
+        asked = NewDiscussion(
             message=words,
             participants=who,
             mode="single",
@@ -92,8 +94,8 @@ class Trying:
             persona=all_play,
             **opening,
         )
-        started = await house.hall.open(CALLER, asked)
-        claim = await house.runs.claim(started.run.id, house.worker)
+        started = await house.hall.create(CALLER, asked)
+        claim = await house.runs.acquire_lease(started.run.id, house.worker_id)
         assert claim is not None
         assert started.message is not None
         said = Message(
@@ -110,7 +112,9 @@ class Trying:
             upto=started.message.number,
             created_at=time.time(),
         )
-        await house.events.write([Entry(claim, 1, [], Kept([said]), Ending("completed", time.time()))])
+        await house.events.write_entries(
+            [EventLogEntry(claim, 1, [], RunRecords([said]), RunEnding("completed", time.time()))]
+        )
         return await house.discussions.find_message(ANNA, said.id)
 
     async def judged(self, *passed: bool, **answered: Any) -> Any:

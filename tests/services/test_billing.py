@@ -5,13 +5,13 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
-from moot.prompts.tokens import TOKENS_A_FILE
+from moot.prompts.tokens import TOKENS_PER_FILE
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.services.billing import Purses, Treasury
-from moot.services.model_tasks import Errands
+from moot.services.billing import BudgetGuards, BudgetService
+from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.files import Files
@@ -22,8 +22,8 @@ from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.errors import MissingKey, OverBudget
 from moot.types.modes import Advisors
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 from tests.databases import KINDS
 from tests.engine.tables import SPEAKER
 from tests.store.people import ANNA, discuss, settled
@@ -35,21 +35,21 @@ PAID = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
 
 async def test_an_account_pays_once_and_not_more_than_it_has(database: Database) -> None:
     budgets = Budgets(database)
-    purse = Purses(database, Errands(database, SPEAKER, budgets)).of(ME)
-    await budgets.set(ANNA, 0.5)
-    async with purse.open():
-        await purse.pay([PAID])
-        await purse.pay([PAID])
+    purse = BudgetGuards(database, ModelTasks(database, SPEAKER, budgets)).guard_for(ME)
+    await budgets.set_limit(ANNA, 0.5)
+    async with purse.within_budget():
+        await purse.record_charges([PAID])
+        await purse.record_charges([PAID])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge.c.account, charge.c.cost))).all()
     assert [tuple(row) for row in rows] == [(ANNA, 1.0)]
     with pytest.raises(OverBudget):
-        async with purse.open():
+        async with purse.within_budget():
             pass
 
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-PLAN = Plan(mode="single", participants=seat(("scripted/dear",)))
+PLAN = RunPlan(mode="single", participants=make_participants(("scripted/dear",)))
 WHY = Message(id="msg_why", discussion="dis_new", role="user", content="Why?")
 MODELS = ScriptedProvider(Scripts({"dear": Script(price=1_000_000), "free": Script()}))
 
@@ -60,71 +60,71 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         yield database
 
 
-async def chains(tenant: str, model: str) -> Sequence[Resolved]:
+async def chains(tenant: str, model: str) -> Sequence[ResolvedModel]:
     assert tenant == ANNA
     if model.startswith("keyless/"):
         raise MissingKey("No key.")
-    return [Resolved(model, MODELS, model.removeprefix("scripted/"), KeyRing(()))]
+    return [ResolvedModel(model, MODELS, model.removeprefix("scripted/"), KeyRing(()))]
 
 
-def treasury(database: Database, budget: float | None = None) -> Treasury:
-    return Treasury(database, Budgets(database, budget), chains)
+def treasury(database: Database, budget: float | None = None) -> BudgetService:
+    return BudgetService(database, Budgets(database, budget), chains)
 
 
 async def test_prices_are_those_of_the_providers(database: Database) -> None:
-    found = await treasury(database).forecast(CALLER, PLAN, WHY, None)
+    found = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
     assert found.cost == found.input + found.output > 600
-    free = replace(PLAN, participants=seat(("scripted/free",)))
-    assert (await treasury(database).forecast(CALLER, free, WHY, None)).cost == 0.0
+    free = replace(PLAN, participants=make_participants(("scripted/free",)))
+    assert (await treasury(database).forecast_run(CALLER, free, WHY, None)).cost == 0.0
 
 
 async def test_what_was_said_in_the_discussion_is_read_again(database: Database) -> None:
     about = await discuss(database, ANNA, "x" * 4000)
-    first = await treasury(database).forecast(CALLER, PLAN, WHY, None)
-    later = await treasury(database).forecast(CALLER, PLAN, WHY, about.id)
+    first = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
+    later = await treasury(database).forecast_run(CALLER, PLAN, WHY, about.id)
     assert later.input - first.input == 1000
 
 
 async def test_files_that_come_with_the_message_are_read(database: Database) -> None:
-    first = await treasury(database).forecast(CALLER, PLAN, WHY, None)
+    first = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
     files = Files(database)
-    image = await files.add(ANNA, ANNA, "a.png", "image/png", "1", b"png")
-    words = await files.add(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
-    for file, tokens in ((image, TOKENS_A_FILE), (words, 10_000)):
-        full = await treasury(database).forecast(CALLER, PLAN, replace(WHY, files=(file.id,)), None)
+    image = await files.store_file(ANNA, ANNA, "a.png", "image/png", "1", b"png")
+    words = await files.store_file(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
+    for file, tokens in ((image, TOKENS_PER_FILE), (words, 10_000)):
+        full = await treasury(database).forecast_run(CALLER, PLAN, replace(WHY, files=(file.id,)), None)
         assert full.cost - first.cost == tokens, "text is read in full"
 
 
 async def test_what_begins_is_reserved_however_small_the_cap(database: Database) -> None:
     rich = treasury(database, 1_000_000.0)
-    whole = await rich.due(CALLER, PLAN, WHY, None)
-    assert await rich.due(CALLER, replace(PLAN, cap=1e-9), WHY, None) == whole
-    table = replace(PLAN, mode="consensus", participants=seat(("scripted/dear",) * 3))
-    first = await rich.due(CALLER, replace(table, mode="single"), WHY, None)
-    least = await rich.due(CALLER, replace(table, cap=1e-9), WHY, None)
+    whole = await rich.required_reservation(CALLER, PLAN, WHY, None)
+    assert await rich.required_reservation(CALLER, replace(PLAN, cap=1e-9), WHY, None) == whole
+    table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
+    first = await rich.required_reservation(CALLER, replace(table, mode="single"), WHY, None)
+    least = await rich.required_reservation(CALLER, replace(table, cap=1e-9), WHY, None)
     assert least == first
 
 
 async def test_what_advisors_begin_with_is_reserved_and_no_more(database: Database) -> None:
     rich = treasury(database, 1_000_000.0)
     rules = Advisors(cross_talk=True, synthesis=True)
-    table = Plan(mode="advisors", participants=seat(("scripted/dear",) * 3), advisors=rules)
-    plain = await rich.due(CALLER, replace(table, advisors=Advisors()), WHY, None)
-    assert await rich.due(CALLER, replace(table, cap=1e-9), WHY, None) == plain
-    assert (await rich.due(CALLER, table, WHY, None) or 0.0) > 2 * (plain or 0.0)
+    table = RunPlan(mode="advisors", participants=make_participants(("scripted/dear",) * 3), advisors=rules)
+    plain = await rich.required_reservation(CALLER, replace(table, advisors=Advisors()), WHY, None)
+    assert await rich.required_reservation(CALLER, replace(table, cap=1e-9), WHY, None) == plain
+    assert (await rich.required_reservation(CALLER, table, WHY, None) or 0.0) > 2 * (plain or 0.0)
 
 
 async def test_a_model_without_a_key_has_no_price(database: Database) -> None:
-    plan = replace(PLAN, participants=seat(("scripted/dear", "keyless/model")), mode="parallel")
-    found = await treasury(database).forecast(CALLER, plan, WHY, None)
+    plan = replace(PLAN, participants=make_participants(("scripted/dear", "keyless/model")), mode="parallel")
+    found = await treasury(database).forecast_run(CALLER, plan, WHY, None)
     assert found.unknown == ("keyless/model",)
     assert found.cost > 0
 
 
 async def test_only_of_a_budget_something_is_due(database: Database) -> None:
-    assert await treasury(database).due(CALLER, PLAN, WHY, None) is None
-    due = await treasury(database, 5.0).due(CALLER, PLAN, WHY, None)
-    assert due == (await treasury(database).forecast(CALLER, PLAN, WHY, None)).cost
+    assert await treasury(database).required_reservation(CALLER, PLAN, WHY, None) is None
+    due = await treasury(database, 5.0).required_reservation(CALLER, PLAN, WHY, None)
+    assert due == (await treasury(database).forecast_run(CALLER, PLAN, WHY, None)).cost
 
 
 async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_is_done(
@@ -135,7 +135,7 @@ async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_i
 
     async def reserved(due: float | None) -> float | None:
         async with database.write() as connection:
-            await held.reserve(connection, CALLER, ours.id, due)
+            await held.reserve_cost(connection, CALLER, ours.id, due)
             kept: float | None = (await connection.execute(select(run.c.reserved))).scalar_one()
             return kept
 
@@ -145,8 +145,8 @@ async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_i
 
 
 async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:
-    table = replace(PLAN, mode="consensus", participants=seat(("scripted/dear",) * 3))
+    table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
     capped = replace(table, cap=1000.0)
-    assert await treasury(database, 5.0).due(CALLER, capped, WHY, None) == 1000.0
+    assert await treasury(database, 5.0).required_reservation(CALLER, capped, WHY, None) == 1000.0
     wide = replace(PLAN, cap=1e6)
-    assert await treasury(database, 5.0).due(CALLER, wide, WHY, None) < 1e4  # type: ignore[operator]
+    assert await treasury(database, 5.0).required_reservation(CALLER, wide, WHY, None) < 1e4  # type: ignore[operator]

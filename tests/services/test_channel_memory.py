@@ -7,29 +7,29 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select, update
 
-from moot.prompts.memory import MOST, SUMMARY_LASTS
+from moot.prompts.memory import MAX_ENTRIES, SUMMARY_LIFETIME_SECONDS
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
-from moot.services.channel_memory import Remembering
-from moot.services.model_tasks import Errands
+from moot.services.channel_memory import ChannelMemory
+from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
-from moot.store.discord.memories import Memories
-from moot.store.runs.runs import Claim
+from moot.store.discord.memories import ChannelMemories
+from moot.store.runs.runs import RunLease
 from moot.store.schema import charge, message
-from moot.types.discord import Summary
+from moot.types.discord import MemorySummary
 from moot.types.discussions import Discussion
 from moot.types.errors import MissingKey
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.discord.test_channels import GENERAL
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import WORKER, employ, start
 
-PLAN = Plan(mode="consensus", participants=seat(("scripted/echo", "scripted/echo")))
+PLAN = RunPlan(mode="consensus", participants=make_participants(("scripted/echo", "scripted/echo")))
 
 
 class Channel:
@@ -37,31 +37,31 @@ class Channel:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.memories = Memories(database)
+        self.memories = ChannelMemories(database)
         self.provider = Recorded({"clerk": Script(answer="They counted.", price=1.0)})
         self.refusal: Exception | None = None
-        errands = Errands(database, SPEAKER, Budgets(database))
-        self.remembering = Remembering(database, self._chain, errands)
+        errands = ModelTasks(database, SPEAKER, Budgets(database))
+        self.remembering = ChannelMemory(database, self._chain, errands)
 
-    async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
+    async def _chain(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.refusal is not None:
             raise self.refusal
-        return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
+        return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
     async def hear(self, discussion: Discussion, *words: str) -> None:
         """Let somebody say something here, one after the other, until now."""
         for place, one in enumerate(words):
             run = await start(self.database, discussion, words=one)
-            await Channels(self.database).said("100", f"{run.id}", run.id, "42")
+            await Channels(self.database).record_answering_run("100", f"{run.id}", run.id, "42")
             at = time.time() - len(words) + place
             async with self.database.write() as connection:
                 moved = update(message).where(message.c.run == run.id).values(created_at=at)
                 await connection.execute(moved)
 
-    async def note(self, discussion: Discussion, clerk: str | None = None) -> dict[str, Summary]:
+    async def note(self, discussion: Discussion, clerk: str | None = None) -> dict[str, MemorySummary]:
         """Let a run be over, and return what is left of what fell out."""
         run = await start(self.database, discussion)
-        claim = Claim(
+        claim = RunLease(
             run=run.id,
             tenant=ANNA,
             account=ANNA,
@@ -71,8 +71,8 @@ class Channel:
             seq=0,
             place=0,
         )
-        await self.remembering.note(claim)
-        return await self.memories.summaries("100")
+        await self.remembering.summarize_after_run(claim)
+        return await self.memories.memory_summaries("100")
 
     async def paid(self) -> list[str]:
         async with self.database.read() as connection:
@@ -83,7 +83,7 @@ class Channel:
 async def channel(database: Database) -> Channel:
     await settle(database)
     await employ(database, WORKER)
-    await Channels(database).bind(GENERAL)
+    await Channels(database).save_binding(GENERAL)
     return Channel(database)
 
 
@@ -91,22 +91,22 @@ async def channel(database: Database) -> Channel:
 async def talk(channel: Channel) -> Discussion:
     """A discussion in which more was said than is remembered."""
     new = await discuss(channel.database)
-    await channel.hear(new, *(f"ada: {n}" for n in range(MOST)), "bob: 10", "bob: 11")
+    await channel.hear(new, *(f"ada: {n}" for n in range(MAX_ENTRIES)), "bob: 10", "bob: 11")
     return new
 
 
 async def test_who_has_no_channel_remembers_nothing(channel: Channel, talk: Discussion) -> None:
-    assert await channel.remembering.recall(ANNA, talk.id, PLAN) == PLAN
+    assert await channel.remembering.add_memory_to_plan(ANNA, talk.id, PLAN) == PLAN
 
 
 async def test_a_new_discussion_knows_what_was_said_in_its_channel_and_who_spoke(
     channel: Channel, talk: Discussion
 ) -> None:
-    plan = await channel.remembering.recall(ANNA, "dis_new", PLAN, "100", "cleo")
+    plan = await channel.remembering.add_memory_to_plan(ANNA, "dis_new", PLAN, "100", "cleo")
     assert (plan.channel, plan.people) == ("100", ("ada", "bob", "cleo"))
     assert plan.memories.keys() == {"alpha", "beta"}
     assert [line for line in plan.memories["alpha"].splitlines() if line.startswith("-")] == [
-        *(f"- ada: {n}" for n in range(2, MOST)),
+        *(f"- ada: {n}" for n in range(2, MAX_ENTRIES)),
         "- bob: 10",
         "- bob: 11",
     ]
@@ -115,9 +115,9 @@ async def test_a_new_discussion_knows_what_was_said_in_its_channel_and_who_spoke
 async def test_the_discussion_that_is_bound_shows_its_words_itself(
     channel: Channel, talk: Discussion
 ) -> None:
-    await Channels(channel.database).bind(replace(GENERAL, discussion=talk.id))
+    await Channels(channel.database).save_binding(replace(GENERAL, discussion=talk.id))
     await channel.note(talk)
-    plan = await channel.remembering.recall(ANNA, talk.id, PLAN)
+    plan = await channel.remembering.add_memory_to_plan(ANNA, talk.id, PLAN)
     assert (plan.channel, plan.memories) == ("100", {})
 
 
@@ -133,7 +133,7 @@ async def test_a_clerk_sums_up_what_fell_out_once_for_all_who_forget_the_same(
     assert await channel.paid() == ["memory"]
     assert await channel.note(talk, "scripted/clerk") == left  # there is nothing new
     assert await channel.paid() == ["memory"]
-    plan = await channel.remembering.recall(ANNA, "dis_new", PLAN, "100")
+    plan = await channel.remembering.add_memory_to_plan(ANNA, "dis_new", PLAN, "100")
     assert "They counted." in plan.memories["alpha"]
 
 
@@ -148,7 +148,7 @@ async def test_a_clerk_that_cannot_be_asked_hurts_nobody(channel: Channel, talk:
 
 
 async def test_what_is_too_old_is_not_summed_up_again(channel: Channel, talk: Discussion) -> None:
-    long_ago = time.time() - SUMMARY_LASTS - 60
-    old = Summary(words="Long ago.", discussions=("dis_0",), upto=long_ago, created_at=long_ago)
-    await channel.memories.keep("100", "alpha", old)
+    long_ago = time.time() - SUMMARY_LIFETIME_SECONDS - 60
+    old = MemorySummary(words="Long ago.", discussions=("dis_0",), upto=long_ago, created_at=long_ago)
+    await channel.memories.save_memory_summary("100", "alpha", old)
     assert (await channel.note(talk))["alpha"].words == "- ada: 0\n- ada: 1"

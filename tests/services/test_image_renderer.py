@@ -11,64 +11,70 @@ from pathlib import Path
 import pytest
 
 from moot.services import image_renderer
-from moot.services.image_renderer import Painter
-from moot.types.actions import read_action
-from moot.types.errors import Busy, UsageError
-from moot.whiteboard.render.png import png
-from moot.whiteboard.state import EMPTY, after
+from moot.services.image_renderer import ImageRenderer
+from moot.types.actions import parse_action
+from moot.types.errors import RateLimited, UsageError
+from moot.whiteboard.render.png import render_png
+from moot.whiteboard.state import EMPTY_BOARD, apply_action
 
-BOARD = after(EMPTY, read_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None))
+BOARD = apply_action(
+    EMPTY_BOARD, parse_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None)
+)
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a painter the time to start on a busy machine."""
-    monkeypatch.setattr(image_renderer, "SECONDS", 120.0)
+    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)
 
 
 @pytest.fixture
-def painter() -> Iterator[Painter]:
-    with closing(Painter()) as painter:
+def painter() -> Iterator[ImageRenderer]:
+    with closing(ImageRenderer()) as painter:
         yield painter
 
 
-async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_dies(painter: Painter) -> None:
-    assert await painter.png(BOARD) == png(BOARD)
+async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_dies(
+    painter: ImageRenderer,
+) -> None:
+    assert await painter.render_png(BOARD) == render_png(BOARD)
     assert painter._pool is not None
     (process,) = painter._pool._processes
     os.kill(process, signal.SIGKILL)
-    again = await asyncio.gather(painter.png(BOARD), painter.png(EMPTY))
-    assert list(again) == [png(BOARD), png(EMPTY)]
+    again = await asyncio.gather(painter.render_png(BOARD), painter.render_png(EMPTY_BOARD))
+    assert list(again) == [render_png(BOARD), render_png(EMPTY_BOARD)]
 
 
 async def test_what_takes_too_long_is_refused_and_the_next_picture_is_painted(
-    painter: Painter, monkeypatch: pytest.MonkeyPatch
+    painter: ImageRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as hurried:
-        hurried.setattr(image_renderer, "SECONDS", 0.0)
+        hurried.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 0.0)
         with pytest.raises(UsageError, match="take formulas off"):
-            await painter.png(BOARD)
-    assert await painter.png(BOARD) == png(BOARD)
+            await painter.render_png(BOARD)
+    assert await painter.render_png(BOARD) == render_png(BOARD)
 
 
-async def test_not_everybody_can_wait(painter: Painter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_renderer, "MOST_WAITING", 1)
-    painted, refused = await asyncio.gather(painter.png(BOARD), painter.png(BOARD), return_exceptions=True)
-    assert painted == png(BOARD)
-    assert isinstance(refused, Busy)
+async def test_not_everybody_can_wait(painter: ImageRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_renderer, "MAX_WAITING", 1)
+    painted, refused = await asyncio.gather(
+        painter.render_png(BOARD), painter.render_png(BOARD), return_exceptions=True
+    )
+    assert painted == render_png(BOARD)
+    assert isinstance(refused, RateLimited)
 
 
 SERVER = """
 import asyncio, os, signal
-from moot.whiteboard.state import EMPTY
+from moot.whiteboard.state import EMPTY_BOARD
 from moot.services import image_renderer
-from moot.services.image_renderer import Painter
+from moot.services.image_renderer import ImageRenderer
 
 async def main():
-    image_renderer.SECONDS = 120.0
-    painter = Painter()
-    await painter.png(EMPTY)
-    print(*painter._pool._processes, flush=True)
+    image_renderer.RENDER_TIMEOUT_SECONDS = 120.0
+    renderer = ImageRenderer()
+    await renderer.render_png(EMPTY_BOARD)
+    print(*renderer._pool._processes, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":

@@ -7,20 +7,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from moot.engine.turns.model_caller import PATIENCE, TRIES, Speaker
+from moot.engine.turns.model_caller import MAX_ATTEMPTS, MAX_WAIT_SECONDS, ModelCaller
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
-from moot.services.knowledge import Knowledge
-from moot.services.model_tasks import Errands
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
+from moot.services.knowledge import KnowledgeService
+from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
-from moot.store.billing.usage import Bills
+from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.insights import Insights
-from moot.store.library.patterns import LEFT_AFTER
+from moot.store.library.patterns import ABANDONED_AFTER_SECONDS
 from moot.store.library.projects import Projects
 from moot.streaming.turn_stream import Limits
 from moot.types.accounts import Caller
@@ -69,18 +69,18 @@ class Listening(ScriptedProvider):
 
     def __init__(self) -> None:
         self.asked: list[ModelRequest] = []
-        self.scripts = Scripts(BUILT_IN)
+        self.scripts = Scripts(BUILT_IN_SCRIPTS)
         super().__init__(self.scripts)
 
     def says(self, name: str, value: object, price: float = 0.0) -> str:
         """Let a model of this name answer with a value as JSON."""
         answer = msgspec.json.encode(value).decode()
-        self.scripts.named[name] = Script(answer=answer, chunk=1000, price=price)
+        self.scripts.by_name[name] = Script(answer=answer, chunk=1000, price=price)
         return f"scripted/{name}"
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked.append(request)
-        async for chunks in super().stream(request, key):
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
 
     def material(self, place: int = -1) -> str:
@@ -101,153 +101,159 @@ def models() -> Listening:
 
 
 @pytest.fixture
-def knowledge(database: Database, models: Listening) -> Knowledge:
-    async def chains(tenant: str, model: str) -> Sequence[Resolved]:
+def knowledge(database: Database, models: Listening) -> KnowledgeService:
+    async def chains(tenant: str, model: str) -> Sequence[ResolvedModel]:
         if tenant != ANNA:
             raise MissingKey("No key for scripted.")
-        return [Resolved(model, models, model.removeprefix("scripted/"), KeyRing(()))]
+        return [ResolvedModel(model, models, model.removeprefix("scripted/"), KeyRing(()))]
 
-    return Knowledge(database, chains, Errands(database, Speaker(backoff=0.001), Budgets(database, 1.0)))
+    return KnowledgeService(
+        database, chains, ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, 1.0))
+    )
 
 
 @pytest.fixture
 async def moot(database: Database) -> Project:
-    return await Projects(database).create(ANNA, ProjectDraft(name="Moot"))
+    return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 async def ids(database: Database, discussion: str) -> list[str]:
-    return [message.id for message in await Discussions(database).messages(discussion)]
+    return [message.id for message in await Discussions(database).list_messages(discussion)]
 
 
 async def test_an_export_keeps_what_the_model_found(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     reader = models.says("reader", EXPORT)
     about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", project=moot.id, model=reader)
     first, second = await ids(database, about.id)
-    exported = await knowledge.export(CALLER, about.id)
+    exported = await knowledge.export_insights(CALLER, about.id)
     pain, cure = exported.insights
     assert (exported.summary, exported.usefulness, exported.model) == (EXPORT["summary"], 0.7, reader)
     assert (exported.cost, exported.usage.output > 0) == (0.0, True)
     assert (pain.kind, pain.severity, pain.suggestion) == ("pain_point", "high", None)
     assert pain.messages == (first, second)
     assert (cure.paired, cure.messages, cure.project) == (pain.id, (second,), moot.id)
-    assert await Insights(database).of_discussion(ANNA, about.id) == exported.insights
-    stored = await Discussions(database).get(ANNA, about.id)
+    assert await Insights(database).discussion_insights(ANNA, about.id) == exported.insights
+    stored = await Discussions(database).get_discussion(ANNA, about.id)
     assert (stored.summary, stored.usefulness) == (EXPORT["summary"], 0.7)
 
 
 async def test_the_model_reads_what_was_said_under_labels(
-    database: Database, knowledge: Knowledge, models: Listening
+    database: Database, knowledge: KnowledgeService, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     assert models.material() == "[m1] The person:\nIt wobbles.\n\n[m2] Alpha:\nUse a wedge."
     assert models.asked[0].system.startswith("You keep the record of a discussion")
     assert models.asked[0].json_schema is not None
 
 
-async def test_exporting_again_replaces(database: Database, knowledge: Knowledge, models: Listening) -> None:
+async def test_exporting_again_replaces(
+    database: Database, knowledge: KnowledgeService, models: Listening
+) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     models.says("reader", {"summary": "Nothing new.", "usefulness": 0, "insights": []})
-    await knowledge.export(CALLER, about.id)
-    assert await Insights(database).of_discussion(ANNA, about.id) == ()
+    await knowledge.export_insights(CALLER, about.id)
+    assert await Insights(database).discussion_insights(ANNA, about.id) == ()
 
 
 @pytest.mark.parametrize("paired", [1, 2, -1])
 async def test_a_pair_that_does_not_exist_is_none(
-    database: Database, knowledge: Knowledge, models: Listening, paired: int
+    database: Database, knowledge: KnowledgeService, models: Listening, paired: int
 ) -> None:
     reader = models.says("reader", {**EXPORT, "insights": [PAIN, {**CURE, "paired": paired}]})
     about = await discuss(database, ANNA, "It wobbles.", model=reader)
-    _, cure = (await knowledge.export(CALLER, about.id)).insights
+    _, cure = (await knowledge.export_insights(CALLER, about.id)).insights
     assert cure.paired is None
 
 
 async def test_the_model_is_the_one_named_else_the_discussions_own(
-    database: Database, knowledge: Knowledge, models: Listening
+    database: Database, knowledge: KnowledgeService, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
     other = models.says("other", EXPORT)
-    assert (await knowledge.export(CALLER, about.id, other)).model == other
-    assert (await knowledge.export(CALLER, about.id)).model == "scripted/reader"
-    await Discussions(database).change(ANNA, about.id, {"model": other})
-    assert (await knowledge.export(CALLER, about.id)).model == other
+    assert (await knowledge.export_insights(CALLER, about.id, other)).model == other
+    assert (await knowledge.export_insights(CALLER, about.id)).model == "scripted/reader"
+    await Discussions(database).update_discussion(ANNA, about.id, {"model": other})
+    assert (await knowledge.export_insights(CALLER, about.id)).model == other
 
 
 async def test_a_model_that_cannot_answer_leaves_everything_as_it_was(
-    database: Database, knowledge: Knowledge, models: Listening
+    database: Database, knowledge: KnowledgeService, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
-    before = await knowledge.export(CALLER, about.id)
+    before = await knowledge.export_insights(CALLER, about.id)
     for model in ("scripted/unauthorized", models.says("babbler", {"summary": 7})):
         with pytest.raises(ProviderError):
-            await knowledge.export(CALLER, about.id, model)
-    assert await Insights(database).of_discussion(ANNA, about.id) == before.insights
+            await knowledge.export_insights(CALLER, about.id, model)
+    assert await Insights(database).discussion_insights(ANNA, about.id) == before.insights
 
 
-async def test_what_cannot_be_exported(database: Database, knowledge: Knowledge, models: Listening) -> None:
+async def test_what_cannot_be_exported(
+    database: Database, knowledge: KnowledgeService, models: Listening
+) -> None:
     silent = await discuss(database, ANNA)
     with pytest.raises(Conflict, match="nothing to export"):
-        await knowledge.export(CALLER, silent.id)
+        await knowledge.export_insights(CALLER, silent.id)
     foreign = await discuss(database, BERT, "Mine.")
     with pytest.raises(NotFound):
-        await knowledge.export(CALLER, foreign.id)
+        await knowledge.export_insights(CALLER, foreign.id)
     with pytest.raises(MissingKey):
-        await knowledge.export(STRANGER, foreign.id)
+        await knowledge.export_insights(STRANGER, foreign.id)
     assert models.asked == []
 
 
 async def test_a_long_discussion_is_cut_to_what_fits(
-    database: Database, knowledge: Knowledge, models: Listening
+    database: Database, knowledge: KnowledgeService, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, *["word " * 20_000] * 5, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     assert 100_000 < len(models.material()) < 201_000
     assert models.material().startswith("This discussion is long.")
 
 
 async def test_a_consolidation_finds_patterns_over_a_project(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     finder = models.says("finder", {"patterns": [PATTERN, {**PATTERN, "kind": "tool", "frequency": 9}]})
-    done = (await knowledge.consolidate(CALLER, moot.id, finder)).consolidation
+    done = (await knowledge.consolidate_patterns(CALLER, moot.id, finder)).consolidation
     assert (done.status, done.model) == ("completed", finder)
     assert [(one.kind, one.frequency, one.severity) for one in done.patterns] == [
         ("tool", 9, None),
         ("pain", 2, "high"),
     ]
-    found = await knowledge.patterns(ANNA, moot.id)
+    found = await knowledge.project_patterns(ANNA, moot.id)
     assert found.completed == found.newest == done
-    assert (await Projects(database).context(ANNA, moot.id)).patterns == done.patterns
+    assert (await Projects(database).project_facts(ANNA, moot.id)).patterns == done.patterns
     assert "Tables wobble: On old floors." in models.material()
     assert "d1 A table: Tables wobble; wedges help." in models.material()
 
 
 async def test_a_consolidation_asks_the_model_of_the_newest_discussion(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     old = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, old.id)
+    await knowledge.export_insights(CALLER, old.id)
     newest = models.says("finder", {"patterns": []})
     await discuss(database, ANNA, "Hello", project=moot.id, model=newest)
-    assert (await knowledge.consolidate(CALLER, moot.id)).consolidation.model == newest
+    assert (await knowledge.consolidate_patterns(CALLER, moot.id)).consolidation.model == newest
 
 
 async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     good = (
-        await knowledge.consolidate(CALLER, moot.id, models.says("finder", {"patterns": [PATTERN]}))
+        await knowledge.consolidate_patterns(CALLER, moot.id, models.says("finder", {"patterns": [PATTERN]}))
     ).consolidation
     with pytest.raises(ProviderError, match="Key rejected"):
-        await knowledge.consolidate(CALLER, moot.id, "scripted/unauthorized")
-    found = await knowledge.patterns(ANNA, moot.id)
+        await knowledge.consolidate_patterns(CALLER, moot.id, "scripted/unauthorized")
+    found = await knowledge.project_patterns(ANNA, moot.id)
     assert found.completed == good
     assert found.newest is not None
     assert found.newest.status == "failed"
@@ -255,19 +261,19 @@ async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
 
 
 async def test_a_consolidation_runs_until_it_is_through(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
-    running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
+    await knowledge.export_insights(CALLER, about.id)
+    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, moot.id, "scripted/silence"))
     async with asyncio.timeout(60):
-        while (newest := (await knowledge.patterns(ANNA, moot.id)).newest) is None:
+        while (newest := (await knowledge.project_patterns(ANNA, moot.id)).newest) is None:
             await asyncio.sleep(0.01)
     assert (newest.status, newest.ended_at) == ("running", None)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    left = (await knowledge.patterns(ANNA, moot.id)).newest
+    left = (await knowledge.project_patterns(ANNA, moot.id)).newest
     assert left is not None
     assert (left.status, left.fault) == (
         "failed",
@@ -277,36 +283,36 @@ async def test_a_consolidation_runs_until_it_is_through(
 
 async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
     database: Database,
-    knowledge: Knowledge,
+    knowledge: KnowledgeService,
     models: Listening,
     moot: Project,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
 
     def broken(_: str) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(models, "profile", broken)
+    monkeypatch.setattr(models, "model_profile", broken)
     with pytest.raises(ZeroDivisionError):
-        await knowledge.consolidate(CALLER, moot.id)
-    newest = (await knowledge.patterns(ANNA, moot.id)).newest
+        await knowledge.consolidate_patterns(CALLER, moot.id)
+    newest = (await knowledge.project_patterns(ANNA, moot.id)).newest
     assert newest is not None
     assert newest.status == "failed"
     assert "A mistake in Moot itself" in (newest.fault or "")
 
 
 async def test_a_project_that_went_meanwhile_hides_no_reason(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(CALLER, about.id)
-    running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
+    await knowledge.export_insights(CALLER, about.id)
+    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, moot.id, "scripted/silence"))
     async with asyncio.timeout(60):
-        while (await knowledge.patterns(ANNA, moot.id)).newest is None:
+        while (await knowledge.project_patterns(ANNA, moot.id)).newest is None:
             await asyncio.sleep(0.01)
-    await Projects(database).delete(ANNA, moot.id)
+    await Projects(database).delete_project(ANNA, moot.id)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -314,20 +320,20 @@ async def test_a_project_that_went_meanwhile_hides_no_reason(
 
 def test_nobody_is_taken_for_dead_who_is_only_slow() -> None:
     asks, models = 2, 3
-    longest = asks * models * TRIES * (Limits().total + PATIENCE)
-    assert 2 * longest < LEFT_AFTER
+    longest = asks * models * MAX_ATTEMPTS * (Limits().total + MAX_WAIT_SECONDS)
+    assert 2 * longest < ABANDONED_AFTER_SECONDS
 
 
 async def test_what_cannot_be_consolidated(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     await discuss(database, ANNA, "Hello", project=moot.id)
     with pytest.raises(Conflict, match="export one of its discussions"):
-        await knowledge.consolidate(CALLER, moot.id)
+        await knowledge.consolidate_patterns(CALLER, moot.id)
     for forbidden in (
-        knowledge.consolidate(STRANGER, moot.id, "scripted/echo"),
-        knowledge.patterns(BERT, moot.id),
-        knowledge.search(BERT, moot.id, "table", 10),
+        knowledge.consolidate_patterns(STRANGER, moot.id, "scripted/echo"),
+        knowledge.project_patterns(BERT, moot.id),
+        knowledge.search_insights(BERT, moot.id, "table", 10),
     ):
         with pytest.raises(NotFound):
             await forbidden
@@ -335,45 +341,50 @@ async def test_what_cannot_be_consolidated(
 
 
 async def test_insights_are_found_by_their_words(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    exported = await knowledge.export(CALLER, about.id)
-    assert await knowledge.search(ANNA, moot.id, "wedge", 10) == exported.insights[1:]
+    exported = await knowledge.export_insights(CALLER, about.id)
+    assert await knowledge.search_insights(ANNA, moot.id, "wedge", 10) == exported.insights[1:]
 
 
 async def spent(database: Database) -> dict[str | None, float]:
     """What Anna has paid, by what it was for."""
-    rows = (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).rows
+    rows = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "purpose")).rows
     return {row.key: row.cost for row in rows}
 
 
 async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     reader = models.says("reader", EXPORT, price=1)
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=reader)
-    exported = await knowledge.export(CALLER, about.id)
+    exported = await knowledge.export_insights(CALLER, about.id)
     assert exported.cost
     assert await spent(database) == {"export": exported.cost}
     with pytest.raises(ProviderError, match="was asked twice"):
-        await knowledge.export(CALLER, about.id, models.says("babbler", {"summary": 7}, price=1))
+        await knowledge.export_insights(CALLER, about.id, models.says("babbler", {"summary": 7}, price=1))
     assert (await spent(database))["export"] > exported.cost
-    done = await knowledge.consolidate(CALLER, moot.id, models.says("finder", {"patterns": []}, price=1))
+    done = await knowledge.consolidate_patterns(
+        CALLER, moot.id, models.says("finder", {"patterns": []}, price=1)
+    )
     assert (await spent(database))["consolidation"] == done.cost
-    (in_discussion, nowhere) = (await Bills(database).bill(ANNA, 0, 2**40, "discussion")).rows
+    (in_discussion, nowhere) = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "discussion")).rows
     assert (in_discussion.key, nowhere.key) == (about.id, None)
 
 
 async def test_when_the_budget_is_spent_nothing_is_asked(
-    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
 ) -> None:
     dear = models.says("dear", EXPORT, price=1_000_000)
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=dear)
-    await knowledge.export(CALLER, about.id)
+    await knowledge.export_insights(CALLER, about.id)
     asked = len(models.asked)
-    for refused in (knowledge.export(CALLER, about.id), knowledge.consolidate(CALLER, moot.id)):
+    for refused in (
+        knowledge.export_insights(CALLER, about.id),
+        knowledge.consolidate_patterns(CALLER, moot.id),
+    ):
         with pytest.raises(OverBudget, match="is spent"):
             await refused
     assert len(models.asked) == asked
-    assert (await knowledge.patterns(ANNA, moot.id)).newest is None
+    assert (await knowledge.project_patterns(ANNA, moot.id)).newest is None

@@ -7,28 +7,28 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.structured_output import Shaped
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.structured_output import StructuredResult
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.services.model_tasks import Errands
+from moot.services.model_tasks import ModelTasks
 from moot.store.billing.budgets import Budgets
-from moot.store.billing.usage import Bills
+from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit
 from moot.types.billing import Payer, SpendingOn
 from moot.types.errors import OverBudget
 from moot.types.events import Event, TextDelta, TurnEnded
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 from tests.databases import SLOW_ON_POSTGRES
 from tests.store.people import ANNA, settled
 
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
-REQUEST = ModelRequest(model="", messages=(user("How many legs has a table?"),))
+REQUEST = ModelRequest(model="", messages=(user_message("How many legs has a table?"),))
 DEAR = 1_000_000.0  # a dollar a token
 
 
@@ -43,9 +43,9 @@ class Model(ScriptedProvider):
         super().__init__(Scripts({"m": Script(**script)}))  # type: ignore[arg-type]
         self.asked = 0
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked += 1
-        async for chunks in super().stream(request, key):
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
@@ -59,25 +59,25 @@ class Desk:
     """Where Anna has errands run, and what she paid."""
 
     def __init__(self, database: Database, model: Model, budget: float | None = None) -> None:
-        self._bills = Bills(database)
+        self._bills = UsageReports(database)
         self._model = model
-        self.errands = Errands(database, Speaker(backoff=0.001), Budgets(database, budget))
+        self.errands = ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, budget))
 
-    async def ask(self) -> Shaped[Legs]:
-        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+    async def ask(self) -> StructuredResult[Legs]:
+        chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
         async with self.errands.within_budget(ANNA):
-            return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
+            return await self.errands.run_structured_task(PAYER, "title", chain, REQUEST, Legs)
 
     async def answer(self, emit: Emit) -> TurnEnded:
-        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
-        return await self.errands.answer(PAYER, "title", chain, REQUEST, emit)
+        chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.stream_text_task(PAYER, "title", chain, REQUEST, emit)
 
-    async def say(self, stop: Stop | None = None, payer: Payer = PAYER) -> TurnEnded:
-        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
-        return await self.errands.say(payer, "title", chain, REQUEST, stop or Stop())
+    async def say(self, stop: StopSignal | None = None, payer: Payer = PAYER) -> TurnEnded:
+        chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.run_text_task(payer, "title", chain, REQUEST, stop or StopSignal())
 
     async def paid(self) -> SpendingOn:
-        (row,) = (await self._bills.bill(ANNA, 0, 2**40, "purpose")).rows
+        (row,) = (await self._bills.account_usage(ANNA, 0, 2**40, "purpose")).rows
         assert row.key == "title"
         return row
 
@@ -86,7 +86,7 @@ async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None
     desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR))
     answer = await desk.ask()
     paid = await desk.paid()
-    assert answer.needed().legs == 4
+    assert answer.unwrap().legs == 4
     assert (paid.calls, paid.cost, paid.output) == (1, answer.cost, answer.usage.output)
 
 
@@ -127,7 +127,7 @@ async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Da
     with pytest.raises(ZeroDivisionError):
         async with desk.errands.within_budget(ANNA):
             raise ZeroDivisionError
-    assert (await desk.ask()).needed().legs == 4
+    assert (await desk.ask()).unwrap().legs == 4
 
 
 @pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
@@ -142,13 +142,13 @@ async def test_plain_words_are_charged_whatever_comes_of_them(
 
 
 async def test_what_was_said_before_a_stop_is_charged(database: Database) -> None:
-    model, stop = Model(answer="On and on", fault="endless", pace=0.01, price=DEAR), Stop()
+    model, stop = Model(answer="On and on", fault="endless", pace=0.01, price=DEAR), StopSignal()
     desk = Desk(database, model)
     saying = asyncio.create_task(desk.say(stop))
     async with asyncio.timeout(60):
         while not model.asked:
             await asyncio.sleep(0.01)
-    stop.request()
+    stop.request_stop()
     assert (await saying).status == "stopped"
     assert (await desk.paid()).cost > 0
 
@@ -184,7 +184,9 @@ async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(databas
 async def test_an_answer_that_does_not_pass_a_check_is_asked_for_again(database: Database) -> None:
     model = Model(answer='{"legs": 4}', price=DEAR)
     desk = Desk(database, model)
-    chain = [Resolved("scripted/m", model, "m", KeyRing(()))]
-    answer = await desk.errands.ask(PAYER, "title", chain, REQUEST, Legs, lambda told: f"not {told.legs}")
+    chain = [ResolvedModel("scripted/m", model, "m", KeyRing(()))]
+    answer = await desk.errands.run_structured_task(
+        PAYER, "title", chain, REQUEST, Legs, lambda told: f"not {told.legs}"
+    )
     assert (answer.value, model.asked) == (None, 2)
     assert (await desk.paid()).calls == 1

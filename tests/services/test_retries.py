@@ -6,28 +6,28 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select, update
 
-from moot.engine.attachments import Attaching
-from moot.engine.turns.token_estimates import Measuring
+from moot.engine.attachments import Attachments
+from moot.engine.turns.token_estimates import ContextLimits
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Registry, Resolved
+from moot.providers.registry import Registry, ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.services.billing import Treasury
-from moot.services.discussions import Hall
-from moot.services.retries import Retrying
+from moot.services.billing import BudgetService
+from moot.services.discussions import DiscussionService
+from moot.services.retries import RetryService
 from moot.store.billing.budgets import Budgets
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
 from moot.store.discussions.files import Files
-from moot.store.runs.event_insert import Ending, Entry, Kept
-from moot.store.runs.event_log import Events
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.event_log import EventLog
 from moot.store.runs.retries import Retries
 from moot.store.runs.runs import Runs
 from moot.store.schema import run
 from moot.types.accounts import Caller
 from moot.types.discussions import Run
-from moot.types.errors import Conflict, Leaving, NotFound, OverBudget
-from moot.types.model_info import Counted, Measure
+from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown
+from moot.types.model_info import ModelLimits, TokenCount
 from tests.databases import ON_BOTH_DATABASES
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
@@ -38,11 +38,11 @@ DEAR = ScriptedProvider(
 )  # about 0.6 dollars an answer
 
 
-class Door(Hall):
+class Door(DiscussionService):
     """A hall of which only the door is of interest."""
 
     def __init__(self) -> None:
-        self._leaving = False
+        self._draining = False
 
 
 class Desk:
@@ -53,25 +53,25 @@ class Desk:
         self.free = False
         self.door = Door()
         self.begun: list[tuple[str, int]] = []
-        treasury = Treasury(database, Budgets(database, budget), self._chain)
+        treasury = BudgetService(database, Budgets(database, budget), self._chain)
         retries = Retries(database, OTHER)
-        attaching = Attaching(Files(database), Registry({}, {}))
-        measuring = Measuring(TokenRates(database), Registry({}, {}), {})
-        self.retrying = Retrying(
+        attaching = Attachments(Files(database), Registry({}, {}))
+        measuring = ContextLimits(TokenRates(database), Registry({}, {}), {})
+        self.retrying = RetryService(
             database, self.door, retries, treasury, attaching, measuring, lambda *run: self.begun.append(run)
         )
 
-    async def _chain(self, _: str, model: str) -> Sequence[Resolved]:
+    async def _chain(self, _: str, model: str) -> Sequence[ResolvedModel]:
         name = "echo" if self.free and model != "scripted/dear" else "dear"
-        return [Resolved(model, DEAR, name, KeyRing(()))]
+        return [ResolvedModel(model, DEAR, name, KeyRing(()))]
 
     async def failed(self, *, ended: bool = True) -> Run:
         """Let Alpha have failed in a run, which has ended or goes on."""
         new = await start(self.database, await discuss(self.database), words="Why?")
         held = await claim(self.database, new.id)
-        kept = Kept([replace(answer(held, ""), status="failed")])
-        ending = Ending("failed", 1.0) if ended else None
-        await Events(self.database).write([Entry(held, 1, ["{}"], kept, ending)])
+        kept = RunRecords([replace(answer(held, ""), status="failed")])
+        ending = RunEnding("failed", 1.0) if ended else None
+        await EventLog(self.database).write_entries([EventLogEntry(held, 1, ["{}"], kept, ending)])
         return new
 
     async def reserved(self, new: Run) -> float | None:
@@ -91,26 +91,26 @@ async def desk(database: Database, budget: float | None = None) -> Desk:
 async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed()
-    again = await here.retrying.again(CALLER, failed.id, "alpha", "scripted/other")
+    again = await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     assert (again.status, again.revision) == ("waiting", 1)
     assert here.begun == [(failed.id, 1)]
-    assert (await Runs(database).plan(failed.id)).participants[0].model == "scripted/other"
+    assert (await Runs(database).get_plan(failed.id)).participants[0].model == "scripted/other"
 
 
 async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
     here = await desk(database)
-    await TokenRates(database).add({"scripted/other": Counted(200_000, 100_000)})
+    await TokenRates(database).add_counts({"scripted/other": TokenCount(200_000, 100_000)})
     failed = await here.failed()
-    await here.retrying.again(CALLER, failed.id, "alpha", "scripted/other")
-    plan = await Runs(database).plan(failed.id)
-    assert plan.measures == {"scripted/other": Measure(characters_per_token=2.01)}
+    await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/other")
+    plan = await Runs(database).get_plan(failed.id)
+    assert plan.measures == {"scripted/other": ModelLimits(characters_per_token=2.01)}
 
 
 @ON_BOTH_DATABASES
 async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed(ended=False)
-    again = await here.retrying.again(CALLER, failed.id)
+    again = await here.retrying.retry_run(CALLER, failed.id)
     assert (again.status, again.revision, here.begun) == ("running", 1, [])
 
 
@@ -118,15 +118,15 @@ async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
 async def test_another_try_is_reserved_of_the_budget_or_refused(database: Database) -> None:
     here = await desk(database, budget=1.0)
     one, two = await here.failed(), await here.failed()
-    await here.retrying.again(CALLER, one.id)
+    await here.retrying.retry_run(CALLER, one.id)
     reserved = await here.reserved(one)
     assert reserved is not None
     assert reserved > 0.6
     going_on = await here.failed(ended=False)
     for failed in (two, going_on):
         with pytest.raises(OverBudget):
-            await here.retrying.again(CALLER, failed.id, "alpha")
-    assert (await Runs(database).get(ANNA, two.id)).revision == 0
+            await here.retrying.retry_run(CALLER, failed.id, "alpha")
+    assert (await Runs(database).get_run(ANNA, two.id)).revision == 0
     assert here.begun == [(one.id, 1)]
 
 
@@ -135,7 +135,7 @@ async def test_what_was_reserved_for_the_first_try_is_free_again(database: Datab
     failed = await here.failed()
     async with database.write() as connection:
         await connection.execute(update(run).where(run.c.id == failed.id).values(reserved=0.9, account=ANNA))
-    await here.retrying.again(CALLER, failed.id)
+    await here.retrying.retry_run(CALLER, failed.id)
     reserved = await here.reserved(failed)
     assert reserved is not None
     assert reserved < 0.9
@@ -146,27 +146,27 @@ async def test_the_model_that_is_asked_is_the_one_that_is_paid_for(database: Dat
     here.free = True
     failed = await here.failed()
     with pytest.raises(OverBudget):
-        await here.retrying.again(CALLER, failed.id, "alpha", "scripted/dear")
-    await here.retrying.again(CALLER, failed.id, "alpha", "scripted/echo")
+        await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/dear")
+    await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
 
 
 async def test_what_cannot_be_tried_again_is_refused_with_words(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed()
     with pytest.raises(NotFound, match="omega"):
-        await here.retrying.again(CALLER, failed.id, "omega")
+        await here.retrying.retry_run(CALLER, failed.id, "omega")
     with pytest.raises(NotFound):
-        await here.retrying.again(replace(CALLER, tenant="tenant_bert"), failed.id)
-    await here.retrying.again(CALLER, failed.id)
+        await here.retrying.retry_run(replace(CALLER, tenant="tenant_bert"), failed.id)
+    await here.retrying.retry_run(CALLER, failed.id)
     async with database.write() as connection:
         await connection.execute(update(run).values(status="completed"))
     with pytest.raises(Conflict, match="Nobody has failed"):
-        await here.retrying.again(CALLER, failed.id)
+        await here.retrying.retry_run(CALLER, failed.id)
 
 
 async def test_a_server_that_is_ending_takes_nothing_up_again(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed()
-    here.door.leave()
-    with pytest.raises(Leaving):
-        await here.retrying.again(CALLER, failed.id)
+    here.door.drain()
+    with pytest.raises(ShuttingDown):
+        await here.retrying.retry_run(CALLER, failed.id)

@@ -1,21 +1,21 @@
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.token_estimates import Measuring
-from moot.prompts.library import describe, part
+from moot.engine.turns.token_estimates import ContextLimits
+from moot.prompts.library import persona_prompt, project_prompt
 from moot.providers.registry import Registry
-from moot.services.run_plans import Planning
+from moot.services.run_plans import RunPlanner
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.model_info import Counted, Measure
+from moot.types.model_info import ModelLimits, TokenCount
 from moot.types.participants import Participant
 from moot.types.personas import Persona, PersonaDraft
 from moot.types.projects import PostDraft, Project, ProjectDraft
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.store.people import ANNA, BERT, settle
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
@@ -71,17 +71,17 @@ class Office:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
         self.rates = TokenRates(database)
-        measuring = Measuring(self.rates, Registry({}, {}), {})
-        self._planning = Planning(self.personas, self.projects, measuring)
+        measuring = ContextLimits(self.rates, Registry({}, {}), {})
+        self._planning = RunPlanner(self.personas, self.projects, measuring)
 
-    async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> Plan:
-        return await self._planning.plan(tenant, given, to)
+    async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> RunPlan:
+        return await self._planning.plan_run(tenant, given, to)
 
     async def cook(self) -> Persona:
-        return await self.personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+        return await self.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
 
     async def project(self) -> Project:
-        return await self.projects.create(ANNA, ProjectDraft(name="Moot", description="A table."))
+        return await self.projects.create_project(ANNA, ProjectDraft(name="Moot", description="A table."))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def office(database: Database) -> Office:
 
 
 async def test_a_plan_is_what_the_discussion_is_set_up_as(office: Office) -> None:
-    assert await office.plan(discussion()) == Plan(
+    assert await office.plan(discussion()) == RunPlan(
         mode="consensus", participants=(ALPHA, BETA), language="de", rounds=3
     )
 
@@ -99,14 +99,14 @@ async def test_a_plan_is_what_the_discussion_is_set_up_as(office: Office) -> Non
 async def test_a_participant_plays_its_own_part(office: Office) -> None:
     cook = await office.cook()
     plan = await office.plan(discussion(playing(ALPHA, cook.id), BETA))
-    assert plan.personas == {"alpha": part(cook)}
+    assert plan.personas == {"alpha": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == [cook.id, None]
 
 
 async def test_who_has_no_part_of_its_own_plays_the_discussions(office: Office) -> None:
     cook = await office.cook()
     plan = await office.plan(discussion(playing(ALPHA, "shipped_sceptic"), BETA, persona=cook.id))
-    assert plan.personas == {"alpha": "Doubt everything.", "beta": part(cook)}
+    assert plan.personas == {"alpha": "Doubt everything.", "beta": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == ["shipped_sceptic", cook.id]
 
 
@@ -117,7 +117,7 @@ async def test_two_may_play_the_same_part(office: Office) -> None:
 
 async def test_a_persona_that_was_deleted_is_left_out(office: Office) -> None:
     cook = await office.cook()
-    await office.personas.delete(ANNA, cook.id)
+    await office.personas.delete_persona(ANNA, cook.id)
     plan = await office.plan(discussion(playing(ALPHA, cook.id), playing(BETA, "shipped_sceptic")))
     assert plan.personas == {"beta": "Doubt everything."}
 
@@ -134,13 +134,13 @@ async def test_the_project_is_described_as_it_is_now(office: Office) -> None:
         ANNA, project.id, PostDraft(title="Round is the new square", published=True)
     )
     plan = await office.plan(discussion(project=project.id))
-    assert plan.project == describe(await office.projects.context(ANNA, project.id))
+    assert plan.project == project_prompt(await office.projects.project_facts(ANNA, project.id))
     assert "Round is the new square" in plan.project
 
 
 async def test_a_project_that_was_deleted_is_left_out(office: Office) -> None:
     project = await office.project()
-    await office.projects.delete(ANNA, project.id)
+    await office.projects.delete_project(ANNA, project.id)
     assert (await office.plan(discussion(project=project.id))).project == ""
 
 
@@ -154,7 +154,7 @@ async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(office: Of
     plan = await office.plan(discussion(), to=("beta",))
     assert plan.to == ("beta",)
     assert [who.id for who in plan.participants] == ["alpha", "beta"]
-    assert [who.id for who in plan.speaking] == ["beta"]
+    assert [who.id for who in plan.responding_participants] == ["beta"]
 
 
 @pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
@@ -164,16 +164,16 @@ async def test_whoever_does_not_sit_here_cannot_be_spoken_to(office: Office, to:
 
 
 async def test_what_is_known_of_the_models_is_fixed_with_the_plan(office: Office) -> None:
-    await office.rates.add({BETA.model: Counted(200_000, 100_000)})
+    await office.rates.add_counts({BETA.model: TokenCount(200_000, 100_000)})
     before = await office.plan(discussion())
-    assert before.measures == {BETA.model: Measure(characters_per_token=2.01)}
-    await office.rates.add({BETA.model: Counted(400_000, 100_000)})
-    assert before.measure(BETA.model).characters_per_token == 2.01
-    assert (await office.plan(discussion())).measure(BETA.model).characters_per_token > 2.9
+    assert before.measures == {BETA.model: ModelLimits(characters_per_token=2.01)}
+    await office.rates.add_counts({BETA.model: TokenCount(400_000, 100_000)})
+    assert before.limits_for_model(BETA.model).characters_per_token == 2.01
+    assert (await office.plan(discussion())).limits_for_model(BETA.model).characters_per_token > 2.9
 
 
 async def test_advisors_are_told_what_fits(office: Office) -> None:
     small = Participant("gamma", "Gamma", "local/demo")
     plan = await office.plan(replace(discussion(ALPHA, small), mode="advisors"))
-    assert plan.measure("local/demo").context is not None
-    assert plan.measure(ALPHA.model).context is None
+    assert plan.limits_for_model("local/demo").context is not None
+    assert plan.limits_for_model(ALPHA.model).context is None

@@ -2,15 +2,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from moot.services.run_reports import Reports
+from moot.services.run_reports import RunReports
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.findings import NOTICE
+from moot.store.runs.findings import NOTICE_KEY_PREFIX
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.debate import Claim, CrossModel, Ledger, Place, Ranking, Summary
 from moot.types.errors import NotFound
-from moot.types.events import Agreed, Finding, LedgerMade, Notice, RankingMade, SummaryMade
+from moot.types.events import Agreed, AnalysisResult, LedgerMade, Notice, RankingMade, SummaryMade
 from tests.store.debating import Pen, brief, debating, first_debate, lane, turn
 from tests.store.people import ANNA, BERT, discuss
 from tests.store.running import claim, start
@@ -22,13 +22,13 @@ def summary(words: str, seq: int) -> SummaryMade:
     return SummaryMade(basis=words, summary=made, seq=seq)
 
 
-def named(*found: Finding) -> dict[str, str]:
+def named(*found: AnalysisResult) -> dict[str, str]:
     return {one.basis: msgspec.json.encode(one).decode() for one in found}
 
 
 async def test_a_debate_that_has_just_begun(database: Database) -> None:
     run, _ = await first_debate(database)
-    report = await Reports(database).of(ANNA, run.id)
+    report = await RunReports(database).get_report(ANNA, run.id)
     assert (report.id, report.message, report.status, report.revision) == (run.id, run.message, "running", 0)
     assert [(one.participant, one.name, one.status, one.model) for one in report.lanes] == [
         ("alpha", "Alpha", "initial", "scripted/echo"),
@@ -50,22 +50,22 @@ async def test_notices_are_those_of_the_whole_table(database: Database) -> None:
     run, held = await first_debate(database)
     missing = Notice(kind="missing", message="There is no ledger.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
-    told = {f"{NOTICE}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
-    await Pen(database, held).keep(findings=told)
-    assert (await Reports(database).of(ANNA, run.id)).notices == (missing,)
+    told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
+    await Pen(database, held).keep(analysis_results=told)
+    assert (await RunReports(database).get_report(ANNA, run.id)).notices == (missing,)
 
 
 async def test_other_modes_have_no_lanes(database: Database) -> None:
     await first_debate(database)
     run = await start(database, await discuss(database), words="Why?")
-    assert (await Reports(database).of(ANNA, run.id)).lanes == ()
+    assert (await RunReports(database).get_report(ANNA, run.id)).lanes == ()
 
 
 async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database) -> None:
     run, held = await first_debate(database)
     mine, hers = brief(held, "alpha", "debate", "alpha"), brief(held, "beta", "debate", "beta")
     await Pen(database, held).keep([mine, hers, brief(held, "alpha", "synthesis", None)])
-    report = await Reports(database).of(ANNA, run.id)
+    report = await RunReports(database).get_report(ANNA, run.id)
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
     assert beta.anchors == {"initial": run.message, "debate": hers.id}
@@ -75,7 +75,7 @@ async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database)
 async def test_a_lane_says_what_went_wrong(database: Database) -> None:
     run, held = await first_debate(database)
     await Pen(database, held).keep(lanes=[lane("beta", error="Too slow.", late=True)])
-    beta = (await Reports(database).of(ANNA, run.id)).lanes[1]
+    beta = (await RunReports(database).get_report(ANNA, run.id)).lanes[1]
     assert (beta.status, beta.error, beta.late) == ("error", "Too slow.", True)
 
 
@@ -83,15 +83,15 @@ async def test_of_what_was_found_several_times_the_newest_counts(database: Datab
     run, held = await first_debate(database)
     claims = (Claim(claim="So.", supporters=()),)
     ranked = Ranking(places=(Place(participant="alpha", points=1.0, votes=1),), ballots={})
-    found: list[Finding] = [
+    found: list[AnalysisResult] = [
         summary("newer", seq=9),
         summary("older", seq=2),
         LedgerMade(basis="l", ledger=Ledger(claims=claims, flips=(), unproven=3), seq=3),
         RankingMade(basis="r", ranking=ranked, seq=4),
         Agreed(basis="a", agree=False, reason="No.", seq=5),
     ]
-    await Pen(database, held).keep(findings=named(*found))
-    report = await Reports(database).of(ANNA, run.id)
+    await Pen(database, held).keep(analysis_results=named(*found))
+    report = await RunReports(database).get_report(ANNA, run.id)
     assert report.summary is not None
     assert report.summary.overview == "newer"
     assert (report.claims, report.flips, report.ranking) == (claims, (), ranked)
@@ -106,7 +106,7 @@ async def test_the_cost_is_that_of_all_calls_and_what_has_no_price_is_counted(da
     more = Charge(purpose="summary", model="a/b", usage=Usage(1, 1), cost=None)
     await Pen(database, held).keep(charges=[paid, more, replace(paid, id="charge_again")])
     await Pen(database, await claim(database, other.id)).keep(charges=[replace(paid, id="charge_other")])
-    report = await Reports(database).of(ANNA, run.id)
+    report = await RunReports(database).get_report(ANNA, run.id)
     assert (report.usage, report.cost, report.unpriced) == (Usage(7, 9), 0.5, 1)
 
 
@@ -123,7 +123,7 @@ async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_tabl
             replace(turn(held, "alpha", "synthesis"), thread=None),
         ]
     )
-    thread = await Reports(database).thread(ANNA, run.id, "alpha")
+    thread = await RunReports(database).lane_thread(ANNA, run.id, "alpha")
     assert thread.lane.participant == "alpha"
     assert [(m.role, m.content) for m in thread.messages] == [
         ("user", "Why?"),
@@ -131,23 +131,23 @@ async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_tabl
         ("user", "For alpha"),
         ("assistant", "alpha in debate"),
     ]
-    shown = await Discussions(database).messages(run.discussion, hidden=False)
+    shown = await Discussions(database).list_messages(run.discussion, include_hidden=False)
     assert "For alpha" not in [message.content for message in shown]
 
 
 async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> None:
     run, held = await first_debate(database)
-    discussion = await Discussions(database).get(ANNA, run.discussion)
+    discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
     again = await start(database, discussion, words="And now?")
     other = await claim(database, again.id)
     await Pen(database, held).keep(
-        [turn(held, "alpha")], [lane("alpha", error="x")], findings=named(summary("one", 1))
+        [turn(held, "alpha")], [lane("alpha", error="x")], analysis_results=named(summary("one", 1))
     )
     await Pen(database, other).keep([turn(other, "alpha")], [lane("alpha", "debate")])
-    first, second = [await Reports(database).of(ANNA, id) for id in (run.id, again.id)]
+    first, second = [await RunReports(database).get_report(ANNA, id) for id in (run.id, again.id)]
     assert [one.lanes[0].status for one in (first, second)] == ["error", "debate"]
     assert (first.summary is None, second.summary is None) == (False, True)
-    threads = [await Reports(database).thread(ANNA, id, "alpha") for id in (run.id, again.id)]
+    threads = [await RunReports(database).lane_thread(ANNA, id, "alpha") for id in (run.id, again.id)]
     assert [[m.content for m in one.messages] for one in threads] == [
         ["Why?", "alpha in initial"],
         ["And now?", "alpha in initial"],
@@ -157,11 +157,11 @@ async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> N
 
 async def test_what_is_another_s_is_not_there_nor_is_a_lane_of_nobody(database: Database) -> None:
     run, _ = await first_debate(database)
-    reports = Reports(database)
+    reports = RunReports(database)
     for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
         with pytest.raises(NotFound, match=id):
-            await reports.of(tenant, id)
+            await reports.get_report(tenant, id)
         with pytest.raises(NotFound, match=id):
-            await reports.thread(tenant, id, "alpha")
+            await reports.lane_thread(tenant, id, "alpha")
     with pytest.raises(NotFound, match="'omega' has a lane"):
-        await reports.thread(ANNA, run.id, "omega")
+        await reports.lane_thread(ANNA, run.id, "omega")

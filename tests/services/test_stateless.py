@@ -13,25 +13,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from moot.engine.runs.ephemeral import WAITING
+from moot.engine.runs.ephemeral import MAX_QUEUED_BATCHES
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
 from moot.services import stateless_request as reading
-from moot.services.model_tasks import Errands
-from moot.services.stateless import INTERRUPTED, MISTAKE, Stateless
+from moot.services.model_tasks import ModelTasks
+from moot.services.stateless import INTERNAL_ERROR_MESSAGE, INTERRUPTED_MESSAGE, StatelessService
 from moot.services.stateless_request import Lesson
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.schema import charge, metadata
 from moot.streaming import cancellation
-from moot.types.actions import read_action
+from moot.types.actions import parse_action
 from moot.types.billing import Payer
 from moot.types.errors import UsageError
 from moot.types.requests import ModelRequest
-from moot.types.stateless import NAMES, ChatEvent, CueUser, Done, DroppedEvent, Error, TextEvent
-from moot.whiteboard.state import Entry, replayed
+from moot.types.stateless import EVENT_NAMES, ChatEvent, CueUser, Done, DroppedEvent, Error, TextEvent
+from moot.whiteboard.state import RecordedAction, replay_actions
 from tests.databases import migrated
 from tests.engine.tables import SPEAKER, Recorded
 from tests.lessons import CLASS, LI, MIRA, QUESTION, TOM, drawn, lesson, response, state
@@ -56,8 +56,8 @@ class Counting(Recorded):
 
     chunks = 0
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        async with aclosing(super().stream(request, key)) as stream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async with aclosing(super().stream_chunks(request, key)) as stream:
             async for chunks in stream:
                 self.chunks += 1
                 yield chunks
@@ -69,14 +69,18 @@ class Desk:
     def __init__(self, database: Database, budget: float | None = None, **scripts: Script) -> None:
         self.database = database
         self.provider = Counting(scripts)
-        self.stateless = Stateless(database, SPEAKER, Errands(database, SPEAKER, Budgets(database, budget)))
+        self.stateless = StatelessService(
+            database, SPEAKER, ModelTasks(database, SPEAKER, Budgets(database, budget))
+        )
 
-    def chains(self, lesson: Lesson) -> Mapping[str, list[Resolved]]:
+    def chains(self, lesson: Lesson) -> Mapping[str, list[ResolvedModel]]:
         names = {lesson.director, *(who.model for who in lesson.plan.participants)}
-        return {name: [Resolved(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names}
+        return {
+            name: [ResolvedModel(name, self.provider, name.partition("/")[2], KeyRing(()))] for name in names
+        }
 
     async def turn(self, lesson: Lesson, payer: Payer | None = PAYER) -> list[ChatEvent]:
-        events = self.stateless.turn(lesson, self.chains(lesson), payer)
+        events = self.stateless.stream_turn(lesson, self.chains(lesson), payer)
         return [event async for some in events for event in some]
 
     async def paid(self) -> list[tuple[str, float | None]]:
@@ -101,7 +105,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 def names(events: list[ChatEvent]) -> list[str]:
-    return [NAMES[type(event)] for event in events]
+    return [EVENT_NAMES[type(event)] for event in events]
 
 
 def spoken(events: list[ChatEvent]) -> str:
@@ -245,7 +249,7 @@ async def test_nothing_is_kept_but_what_it_cost(database: Database) -> None:
 async def test_whoever_leaves_stops_the_model_and_pays_for_what_was_said(database: Database) -> None:
     desk = Desk(database, m=ENDLESS)
     asked = lesson()
-    async with aclosing(desk.stateless.turn(asked, desk.chains(asked), PAYER)) as events:
+    async with aclosing(desk.stateless.stream_turn(asked, desk.chains(asked), PAYER)) as events:
         async for some in events:
             if spoken(some):
                 break
@@ -259,7 +263,7 @@ async def test_whoever_leaves_stops_the_model_and_pays_for_what_was_said(databas
 async def test_whoever_leaves_while_the_director_thinks_stops_that_too(database: Database) -> None:
     desk = Desk(database, m=Script(fault="endless", answer="Hm. ", price=DEAR, pace=0.001))
     asked = lesson(MIRA, TOM, directorState=state(response("mira")))
-    async with aclosing(desk.stateless.turn(asked, desk.chains(asked), PAYER)) as events:
+    async with aclosing(desk.stateless.stream_turn(asked, desk.chains(asked), PAYER)) as events:
         await anext(events)
         async with asyncio.timeout(60):
             while desk.provider.chunks < 3:
@@ -272,14 +276,14 @@ async def test_whoever_leaves_while_the_director_thinks_stops_that_too(database:
 async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(database: Database) -> None:
     desk = Desk(database, m=ENDLESS)
     asked = lesson()
-    async with aclosing(desk.stateless.turn(asked, desk.chains(asked), PAYER)) as events:
+    async with aclosing(desk.stateless.stream_turn(asked, desk.chains(asked), PAYER)) as events:
         await anext(events)
         async with asyncio.timeout(60):
-            while desk.provider.chunks < WAITING:
+            while desk.provider.chunks < MAX_QUEUED_BATCHES:
                 await asyncio.sleep(0)
         for _ in range(100):
             await asyncio.sleep(0)
-        assert desk.provider.chunks < WAITING + 10
+        assert desk.provider.chunks < MAX_QUEUED_BATCHES + 10
         assert (len(desk.stateless), desk.provider.closed) == (1, 0)
     await desk.over()
     assert desk.provider.closed == 1
@@ -289,7 +293,7 @@ async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(data
 async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cancellation, "ENDING_SECONDS", 60.0)
+    monkeypatch.setattr(cancellation, "CLOSE_TIMEOUT_SECONDS", 60.0)
     desk = Desk(database, m=ENDLESS)
     reading = asyncio.create_task(desk.turn(lesson()))
     async with asyncio.timeout(60):
@@ -298,7 +302,7 @@ async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
         await desk.stateless.close()
         events = await reading
     assert names(events)[-2:] == ["agent_end", "error"]
-    assert events[-1] == Error(message=INTERRUPTED)
+    assert events[-1] == Error(message=INTERRUPTED_MESSAGE)
     assert (desk.provider.closed, len(desk.stateless)) == (1, 0)
     assert len(await desk.paid()) == 1
 
@@ -306,7 +310,7 @@ async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
 async def test_a_turn_that_nobody_begins_to_read_is_not_begun(database: Database) -> None:
     desk = Desk(database, m=Script(answer=SAYING))
     asked = lesson()
-    await desk.stateless.turn(asked, desk.chains(asked), PAYER).aclose()
+    await desk.stateless.stream_turn(asked, desk.chains(asked), PAYER).aclose()
     assert (len(desk.stateless), desk.provider.asked) == (0, [])
 
 
@@ -316,10 +320,10 @@ async def test_a_mistake_of_ours_is_logged_and_ends_the_turn(
     def broken(*_: object) -> str:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(reading, "now", broken)
+    monkeypatch.setattr(reading, "render_lesson_state", broken)
     desk = Desk(database, m=Script(answer=SAYING))
     events = await desk.turn(lesson())
-    assert events[-1] == Error(message=MISTAKE)
+    assert events[-1] == Error(message=INTERNAL_ERROR_MESSAGE)
     assert "a turn without a state failed" in caplog.text
 
 
@@ -356,8 +360,9 @@ async def test_the_sample_lesson_comes_to_the_user_in_eight_calls(database: Data
         kept = json.loads(_encoded(done(events)))
     assert order == ["alpha", "gamma", "beta", "delta", "beta", "alpha", "gamma"]
     ledger = done(events).director_state.whiteboard_ledger
-    board = replayed(
-        Entry(by=one.agent_id, action=read_action(one.action_name, one.params, None)) for one in ledger
+    board = replay_actions(
+        RecordedAction(participant=one.agent_id, action=parse_action(one.action_name, one.params, None))
+        for one in ledger
     )
     assert [(one.id, one.by) for one in board.elements] == [
         ("title", "alpha"),
@@ -454,7 +459,7 @@ async def test_whatever_a_client_says_a_turn_has_an_end_that_can_be_sent_back(
         return
     events = await desk.turn(asked, payer=None)
     assert names(events)[-1] in {"done", "error"}
-    assert events[-1] != Error(message=MISTAKE)
+    assert events[-1] != Error(message=INTERNAL_ERROR_MESSAGE)
     kept = done(events).director_state
     assert kept.turn_count in {asked.state.turn_count, asked.state.turn_count + 1}
     again = lesson(MIRA, TOM, LI, **{**more, "directorState": json.loads(_encoded(done(events)))})

@@ -1,6 +1,6 @@
 """An agent's turn in the words of the wire, and what the client is to keep of it."""
 
-from moot.services.stateless import Telling
+from moot.services.stateless import StatelessEvents
 from moot.types.actions import Spotlight
 from moot.types.drawing import Open
 from moot.types.events import ActionDropped, ActionTaken, Event, Notice, TextDelta, ThoughtDelta
@@ -10,10 +10,10 @@ from moot.types.stateless import (
     AgentResponse,
     AgentStart,
     DirectorState,
-    Drawn,
     DroppedEvent,
     TextEvent,
     Thinking,
+    WhiteboardAction,
 )
 
 MIRA = Participant("mira", "Mira", "a/one", role="teacher", colour="#4a7c59", avatar="owl")
@@ -24,7 +24,7 @@ def said(text: str) -> TextDelta:
 
 
 def test_a_turn_begins_with_who_takes_it() -> None:
-    loading, start = Telling(MIRA).begun()
+    loading, start = StatelessEvents(MIRA).start_events()
     assert loading == Thinking(stage="agent_loading", agent_id="mira")
     assert isinstance(start, AgentStart)
     assert (start.agent_name, start.agent_avatar, start.agent_color) == ("Mira", "owl", "#4a7c59")
@@ -32,8 +32,8 @@ def test_a_turn_begins_with_who_takes_it() -> None:
 
 
 def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
-    telling = Telling(MIRA)
-    _, start = telling.begun()
+    telling = StatelessEvents(MIRA)
+    _, start = telling.start_events()
     assert isinstance(start, AgentStart)
     id = start.message_id
     events: list[Event] = [
@@ -43,28 +43,30 @@ def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
         ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=Open()),
         ActionDropped(participant="mira", stage="turn", round=0, name="fly", reason="Nobody can."),
     ]
-    assert telling.told(events) == [
+    assert telling.convert_events(events) == [
         TextEvent(content="Look.", message_id=id),
         ActionEvent(action_id="act_1", action_name="wb_open", params={}, agent_id="mira", message_id=id),
         DroppedEvent(action_name="fly", reason="Nobody can.", agent_id="mira", message_id=id),
     ]
-    assert (telling.ended().message_id, telling.ended().agent_id) == (id, "mira")
+    assert (telling.end_event().message_id, telling.end_event().agent_id) == (id, "mira")
 
 
 def test_what_was_done_is_added_to_the_state() -> None:
-    telling = Telling(MIRA)
+    telling = StatelessEvents(MIRA)
     point = Spotlight(element_id="title")
-    telling.told([said("Look " * 15), said("and " * 20)])
-    telling.told(
+    telling.convert_events([said("Look " * 15), said("and " * 20)])
+    telling.convert_events(
         [
             ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=Open()),
             ActionTaken(participant="mira", stage="turn", round=0, id="act_2", action=point),
         ]
     )
     earlier = AgentResponse(agent_id="tom", agent_name="Tom", content_preview="Why?")
-    before = Drawn(action_name="wb_clear", agent_id="tom", agent_name="Tom")
-    done = telling.done(DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,)))
-    opened = Drawn(action_name="wb_open", agent_id="mira", agent_name="Mira")
+    before = WhiteboardAction(action_name="wb_clear", agent_id="tom", agent_name="Tom")
+    done = telling.final_event(
+        DirectorState(turn_count=1, agent_responses=(earlier,), whiteboard_ledger=(before,))
+    )
+    opened = WhiteboardAction(action_name="wb_open", agent_id="mira", agent_name="Mira")
     assert (done.total_actions, done.total_agents, done.agent_had_content) == (2, 1, True)
     assert done.director_state.turn_count == 2
     assert done.director_state.whiteboard_ledger == (before, opened), (
@@ -83,7 +85,7 @@ def test_what_was_done_is_added_to_the_state() -> None:
 
 
 def test_a_turn_that_came_to_nothing_counts_all_the_same() -> None:
-    telling = Telling(MIRA)
-    telling.told([said(" \n")])
-    done = telling.done(DirectorState())
+    telling = StatelessEvents(MIRA)
+    telling.convert_events([said(" \n")])
+    done = telling.final_event(DirectorState())
     assert (done.agent_had_content, done.total_agents, done.director_state.turn_count) == (False, 1, 1)

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 from inline_snapshot import snapshot
 
-from moot.prompts.tasks.director import by_rules
-from moot.services.stateless_request import MOST_OTHERS, Lesson
+from moot.prompts.tasks.director import decide_by_rules
+from moot.services.stateless_request import MAX_OTHER_ACTIONS, Lesson
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
-from moot.whiteboard.describe import digest
+from moot.whiteboard.describe import describe_board
 from tests.lessons import LI, MIRA, TOM, drawn, lesson, response, state
 
 CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
@@ -18,8 +18,8 @@ CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
 
 def texts(found: Lesson, who: str) -> list[tuple[str, str]]:
     """What an agent is sent, but for what the board looks like."""
-    request = found.request(found.plan.participant(who))
-    board = digest(found.board)
+    request = found.build_request(found.plan.find_participant(who))
+    board = describe_board(found.board)
     return [
         (
             m.role,
@@ -68,13 +68,15 @@ def test_as_many_turns_count_as_were_counted() -> None:
     assert [one.agent_id for one in lesson(MIRA, TOM, LI, directorState=again).responses] == ["li"]
     spoken_to = {**said, "turnCount": 0}
     assert lesson(MIRA, TOM, LI, directorState=spoken_to).responses == ()
-    alone = lesson(MIRA, directorState=spoken_to).floor
-    assert (decided := by_rules(alone)) is not None
+    alone = lesson(MIRA, directorState=spoken_to).director_context
+    assert (decided := decide_by_rules(alone)) is not None
     assert decided.next == "mira", "the user has spoken since"
 
 
 def test_a_trigger_that_is_not_there_changes_nothing() -> None:
-    decided = by_rules(lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).floor)
+    decided = decide_by_rules(
+        lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).director_context
+    )
     assert decided is not None
     assert decided.next == "mira"
 
@@ -111,11 +113,18 @@ def test_what_nobody_can_do_is_not_kept_however_deep_it_is() -> None:
 
 def test_the_director_knows_what_was_done_beside_drawing() -> None:
     said = state(response("mira", actionCount=3, whiteboardActions=[drawn("wb_open")]))
-    assert lesson(MIRA, TOM, directorState=said).floor.spoke[0].actions == ("wb_open", "other", "other")
+    assert lesson(MIRA, TOM, directorState=said).director_context.previous_turns[0].actions == (
+        "wb_open",
+        "other",
+        "other",
+    )
     many = state(response("mira", actionCount=1_000_000))
-    assert len(lesson(MIRA, TOM, directorState=many).floor.spoke[0].actions) == MOST_OTHERS
+    assert (
+        len(lesson(MIRA, TOM, directorState=many).director_context.previous_turns[0].actions)
+        == MAX_OTHER_ACTIONS
+    )
     fewer = state(response("mira", actionCount=0, whiteboardActions=[drawn("wb_open")]))
-    assert lesson(MIRA, TOM, directorState=fewer).floor.spoke[0].actions == ("wb_open",)
+    assert lesson(MIRA, TOM, directorState=fewer).director_context.previous_turns[0].actions == ("wb_open",)
 
 
 def test_an_agent_is_sent_what_was_said_from_its_seat() -> None:
@@ -193,7 +202,7 @@ It is your turn. Answer with the array.\
 
 def test_an_agent_answers_in_the_language_of_the_client() -> None:
     found = lesson(MIRA, storeState={"language": "de"})
-    assert "German" in found.request(found.plan.participant("mira")).system
+    assert "German" in found.build_request(found.plan.find_participant("mira")).system
 
 
 def test_people_are_told_from_agents() -> None:
@@ -202,10 +211,10 @@ def test_people_are_told_from_agents() -> None:
         {"role": "assistant", "content": "Because.", "agentId": "mira"},
         {"role": "assistant", "content": "I was here.", "agentId": "gone"},
     ]
-    floor = lesson(MIRA, TOM, messages=messages).floor
-    assert [(one.name, one.person) for one in floor.heard] == [
+    floor = lesson(MIRA, TOM, messages=messages).director_context
+    assert [(one.name, one.is_person) for one in floor.messages] == [
         ("The user", True),
         ("Mira", False),
         ("Somebody who has left", False),
     ]
-    assert floor.last_words == "Tom, why?"
+    assert floor.last_user_message == "Tom, why?"

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
 from moot.services import titles as module
-from moot.services.model_tasks import Errands
-from moot.services.titles import LONGEST, Titles, cleaned
+from moot.services.model_tasks import ModelTasks
+from moot.services.titles import MAX_TITLE_CHARS, TitleGenerator, clean_title
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.rate_limits import Rates
+from moot.store.rate_limits import RateLimiter
 from moot.store.schema import charge
 from moot.streaming import cancellation
 from moot.types.billing import Payer
@@ -46,30 +46,30 @@ class Desk:
         self.refusal: Exception | None = None
         self.titles = self.titles_within(None)
 
-    def titles_within(self, budget: float | None) -> Titles:
-        errands = Errands(self.database, SPEAKER, Budgets(self.database, budget))
-        return Titles(self.database, self._chain, errands, Rates(self.database))
+    def titles_within(self, budget: float | None) -> TitleGenerator:
+        errands = ModelTasks(self.database, SPEAKER, Budgets(self.database, budget))
+        return TitleGenerator(self.database, self._chain, errands, RateLimiter(self.database))
 
-    async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
+    async def _chain(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         if self.refusal is not None:
             raise self.refusal
-        return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
+        return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
     async def opened(self, clerk: str | None = "scripted/clerk") -> Discussion:
         new = await discuss(self.database, title=FIRST)
         if clerk is not None:
-            new = await self.discussions.change(ANNA, new.id, {"clerk": clerk})
+            new = await self.discussions.update_discussion(ANNA, new.id, {"clerk": clerk})
         return new
 
     def want(self, new: Discussion) -> None:
         payer = Payer(tenant=ANNA, account=ANNA, discussion=new.id, run="run_1")
-        self.titles.want(payer, new, "Why are tables round? And who sits where?")
+        self.titles.request_title(payer, new, "Why are tables round? And who sits where?")
 
     async def done(self) -> None:
-        await eventually(lambda: not self.titles._waiting)
+        await eventually(lambda: not self.titles._tasks)
 
     async def title(self, new: Discussion) -> str:
-        return (await self.discussions.get(ANNA, new.id)).title
+        return (await self.discussions.get_discussion(ANNA, new.id)).title
 
     async def titled(self, clerk: str | None = "scripted/clerk") -> str:
         """Open a discussion, wait for the clerk, and return the title that it has then."""
@@ -96,7 +96,7 @@ async def test_a_clerk_finds_a_title_which_is_told_and_paid_for(desk: Desk) -> N
         desk.want(new)
         await eventually(lambda: heard == [f"{ANNA} {new.id}"])
     await desk.done()
-    found = await desk.discussions.get(ANNA, new.id)
+    found = await desk.discussions.get_discussion(ANNA, new.id)
     assert found.title == "Round tables"
     assert found.updated_at == new.updated_at, "nobody spoke, so the order of the list stays"
     ((purpose, model, account, usage),) = await desk.charges()
@@ -114,7 +114,7 @@ async def test_without_a_clerk_nobody_is_asked(desk: Desk) -> None:
 
 async def test_a_title_that_somebody_gave_meanwhile_stays(desk: Desk) -> None:
     new = await desk.opened()
-    await desk.discussions.change(ANNA, new.id, {"title": "Mine"})
+    await desk.discussions.update_discussion(ANNA, new.id, {"title": "Mine"})
     desk.want(new)
     await desk.done()
     assert await desk.title(new) == "Mine"
@@ -123,7 +123,7 @@ async def test_a_title_that_somebody_gave_meanwhile_stays(desk: Desk) -> None:
 
 async def test_a_discussion_that_is_gone_is_paid_for(desk: Desk) -> None:
     new = await desk.opened()
-    await desk.discussions.delete(ANNA, new.id)
+    await desk.discussions.delete_discussion(ANNA, new.id)
     desk.want(new)
     await desk.done()
     assert len(await desk.charges()) == 1
@@ -182,7 +182,7 @@ async def test_a_clerk_that_takes_too_long_is_stopped_and_paid(
     desk.want(new)
     await eventually(lambda: bool(desk.provider.asked))
     ((seconds, stop_it),) = hourglass.later
-    assert seconds == module.SECONDS
+    assert seconds == module.TITLE_TIMEOUT_SECONDS
     stop_it()
     await desk.done()
     assert await desk.title(new) == FIRST
@@ -193,12 +193,12 @@ async def test_a_clerk_that_takes_too_long_is_stopped_and_paid(
 async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cancellation, "ENDING_SECONDS", 60.0)
+    monkeypatch.setattr(cancellation, "CLOSE_TIMEOUT_SECONDS", 60.0)
     new = await desk.opened("scripted/slow")
     desk.want(new)
     await eventually(lambda: bool(desk.provider.asked))
     await desk.titles.close()
-    assert (desk.provider.closed, desk.titles._waiting) == (1, {})
+    assert (desk.provider.closed, desk.titles._tasks) == (1, {})
     assert await desk.title(new) == FIRST
     assert len(await desk.charges()) == 1
     await desk.titles.close()
@@ -207,7 +207,7 @@ async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(
 async def test_only_so_many_wait_and_the_others_keep_their_first_words(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    monkeypatch.setattr(module, "MAX_WAITING", 2)
     new = [await desk.opened() for _ in range(3)]
     for one in new:
         desk.want(one)
@@ -223,7 +223,7 @@ async def test_who_has_spent_a_budget_keeps_the_first_words(desk: Desk) -> None:
 
 
 async def test_an_account_has_so_many_titles_a_minute(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TITLES_A_MINUTE", 2)
+    monkeypatch.setattr(module, "TITLES_PER_MINUTE", 2)
     assert [await desk.titled() for _ in range(3)] == ["Round tables", "Round tables", FIRST]
     assert len(desk.provider.asked) == 2
 
@@ -243,20 +243,20 @@ async def test_an_account_has_so_many_titles_a_minute(desk: Desk, monkeypatch: p
         ("It's C#", "It's C#"),
         (".NET and tables", ".NET and tables"),
         ("Round\0\ttables\u202e", "Round tables"),
-        ("w" * 100, "w" * (LONGEST - 1) + "…"),
+        ("w" * 100, "w" * (MAX_TITLE_CHARS - 1) + "…"),
         ('""', ""),
         ("# ", ""),
         ("", ""),
     ],
 )
 def test_an_answer_becomes_a_title(answer: str, title: str) -> None:
-    assert cleaned(answer) == title
+    assert clean_title(answer) == title
 
 
 @given(st.text())
 def test_a_title_is_one_short_line_that_can_be_seen(answer: str) -> None:
-    title = cleaned(answer)
-    assert len(title) <= LONGEST
+    title = clean_title(answer)
+    assert len(title) <= MAX_TITLE_CHARS
     assert title == title.strip()
     assert title.isprintable()
     assert '"' not in title

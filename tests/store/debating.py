@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import add_discussion
-from moot.store.runs.event_insert import Ending, Entry, Kept
-from moot.store.runs.event_log import Events
-from moot.store.runs.runs import Claim
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.event_log import EventLog
+from moot.store.runs.runs import RunLease
 from moot.types.debate import Lane, LaneStatus
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.events import Notice, RunStatus, TurnStatus
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from moot.types.primitives import new_id
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
@@ -22,13 +22,13 @@ from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 async def debating(database: Database, model: str = "scripted/echo") -> Discussion:
     """A discussion of three that is a debate."""
     one = await discuss(database)
-    three = replace(one, id=new_id("dis"), mode="debate", participants=seat((model,) * 3))
+    three = replace(one, id=new_id("dis"), mode="debate", participants=make_participants((model,) * 3))
     async with database.write() as connection:
         await add_discussion(connection, ANNA, ANNA, three)
     return three
 
 
-async def first_debate(database: Database) -> tuple[Run, Claim]:
+async def first_debate(database: Database) -> tuple[Run, RunLease]:
     """Settle a database, and claim the first debate in it."""
     await settle(database)
     await employ(database, WORKER, OTHER)
@@ -37,14 +37,14 @@ async def first_debate(database: Database) -> tuple[Run, Claim]:
 
 
 def turn(
-    held: Claim, who: str, stage: str = "initial", status: TurnStatus = "completed", **more: object
+    held: RunLease, who: str, stage: str = "initial", status: TurnStatus = "completed", **more: object
 ) -> Message:
     words = "" if status == "failed" else f"{who} in {stage}"
     said = answer(held, words, participant=who)
     return replace(said, stage=stage, status=status, thread=who, **more)
 
 
-def brief(held: Claim, who: str, stage: str, thread: str | None) -> Message:
+def brief(held: RunLease, who: str, stage: str, thread: str | None) -> Message:
     return Message(
         id=new_id("msg"),
         discussion=held.discussion,
@@ -66,22 +66,22 @@ def lane(who: str, status: LaneStatus = "error", **more: object) -> Lane:
 class Pen:
     """Writes what comes of a claimed run, event by event."""
 
-    def __init__(self, database: Database, held: Claim) -> None:
-        self._events = Events(database)
+    def __init__(self, database: Database, held: RunLease) -> None:
+        self._events = EventLog(database)
         self._held = held
         self._seq = held.seq
 
     async def keep(
         self, messages: Sequence[Message] = (), lanes: Sequence[Lane] = (), **more: object
     ) -> None:
-        await self._write(kept=Kept(list(messages), list(lanes), **more))  # type: ignore[arg-type]
+        await self._write(kept=RunRecords(list(messages), list(lanes), **more))  # type: ignore[arg-type]
 
     async def end(self, status: RunStatus = "completed", revision: int = 0) -> None:
-        await self._write(ending=Ending(status, 9.0, revision))
+        await self._write(ending=RunEnding(status, 9.0, revision))
 
-    async def _write(self, kept: Kept | None = None, ending: Ending | None = None) -> None:
+    async def _write(self, kept: RunRecords | None = None, ending: RunEnding | None = None) -> None:
         self._seq += 1
         told = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
-        entry = Entry(self._held, self._seq, [told.decode()], kept, ending)
-        written = await self._events.write([entry])
-        assert not written.stale
+        entry = EventLogEntry(self._held, self._seq, [told.decode()], kept, ending)
+        written = await self._events.write_entries([entry])
+        assert not written.stale_runs

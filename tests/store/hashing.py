@@ -12,4 +12,4 @@ NOBODY = QUICK.hash("nobody at all")
 @pytest.fixture(autouse=True)
 def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "HASHER", QUICK)
-    monkeypatch.setattr(credentials, "NOBODY", NOBODY)
+    monkeypatch.setattr(credentials, "DUMMY_HASH", NOBODY)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from moot.store.database import Database, Topic
-from moot.store.notify import listen
+from moot.store.notify import receive_notifications
 
 SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
 
@@ -29,7 +29,7 @@ async def listening(database: Database, missed: Callable[[], None] = lambda: Non
         connected.set()
         missed()
 
-    task = asyncio.create_task(listen(database, again))
+    task = asyncio.create_task(receive_notifications(database, again))
     await asyncio.wait_for(connected.wait(), SECONDS)
     try:
         yield
@@ -42,6 +42,6 @@ async def listening(database: Database, missed: Callable[[], None] = lambda: Non
 async def hearing(database: Database, topic: Topic) -> AsyncIterator[list[str]]:
     """Collect what is told of a topic, wherever it is told."""
     heard: list[str] = []
-    database.listen(topic, heard.append)
+    database.subscribe(topic, heard.append)
     async with listening(database):
         yield heard

@@ -11,7 +11,7 @@ from moot.store.database import Database
 from moot.store.discussions.discussions import add_discussion, add_message
 from moot.store.schema import account, tenant
 from moot.types.discussions import Discussion, Message
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from moot.types.primitives import new_id
 from tests.databases import Kind, migrated
 
@@ -42,7 +42,7 @@ async def discuss(
         title=title,
         status="active",
         mode="single",
-        participants=seat((model,)),
+        participants=make_participants((model,)),
         rounds=2,
         persona=None,
         project=project,

@@ -6,13 +6,13 @@ from sqlalchemy import insert
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import add_message
-from moot.store.runs.approvals import Call
-from moot.store.runs.runs import Claim, Runs, add_run
+from moot.store.runs.approvals import RequestedCall
+from moot.store.runs.runs import RunLease, Runs, add_run
 from moot.store.schema import worker
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.primitives import new_id
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.store.people import ANNA, discuss, settle
 
 WORKER = "worker-1"
@@ -35,7 +35,7 @@ async def start(
     words: str | None = None,
 ) -> Run:
     """Store a run, and the message that it answers if there are words."""
-    plan = Plan(mode=discussion.mode, participants=discussion.participants)
+    plan = RunPlan(mode=discussion.mode, participants=discussion.participants)
     asked = new_id("msg") if words else None
     new = Run(
         id=new_id("run"),
@@ -60,25 +60,25 @@ async def start(
     return new
 
 
-async def claimed(database: Database, discussion: Discussion, *, owner: str = ANNA) -> Claim:
+async def claimed(database: Database, discussion: Discussion, *, owner: str = ANNA) -> RunLease:
     """Store a run, and claim it."""
     return await claim(database, (await start(database, discussion, owner=owner)).id)
 
 
-async def claim(database: Database, run: str, by: str = WORKER) -> Claim:
-    found = await Runs(database).claim(run, by)
+async def claim(database: Database, run: str, by: str = WORKER) -> RunLease:
+    found = await Runs(database).acquire_lease(run, by)
     assert found is not None
     return found
 
 
-async def first_run(database: Database) -> Claim:
+async def first_run(database: Database) -> RunLease:
     """Settle a database, and claim the first run in it."""
     await settle(database)
     await employ(database, WORKER, OTHER)
     return await claimed(database, await discuss(database))
 
 
-def answer(claim: Claim, words: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
+def answer(claim: RunLease, words: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
     """What a participant said in a run."""
     return Message(
         id=new_id("msg"),
@@ -94,9 +94,9 @@ def answer(claim: Claim, words: str = "Round.", *, participant: str = "alpha", r
     )
 
 
-def call_in(run: Run) -> Call:
+def call_in(run: Run) -> RequestedCall:
     """Describe a call that somebody is to be asked about."""
-    return Call(
+    return RequestedCall(
         id="call_1",
         tenant=ANNA,
         discussion=run.discussion,

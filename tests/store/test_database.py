@@ -14,10 +14,10 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from moot.store import database as module
-from moot.store.database import Database, cut, mapped_errors
+from moot.store.database import Database, map_database_errors, paginate
 from moot.store.migrate import migrate
 from moot.store.schema import tenant
-from moot.types.errors import BadSettings, StoreUnavailable
+from moot.types.errors import BadSettings, DatabaseUnavailable
 from tests.databases import KINDS, Kind, database_url, migrated
 from tests.postgres import address_of, server
 
@@ -107,15 +107,15 @@ async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
 async def test_a_signal_is_given_when_the_transaction_is_through_and_never_otherwise(tmp_path: Path) -> None:
     heard: list[str] = []
     async with migrated("sqlite", tmp_path) as database:
-        database.listen("moot_control", heard.append)
+        database.subscribe("moot_control", heard.append)
         async with database.write() as connection:
-            await database.tell(connection, "moot_control", "run_1")
-            await database.tell(connection, "moot_changes", "nobody listens to this")
+            await database.notify(connection, "moot_control", "run_1")
+            await database.notify(connection, "moot_changes", "nobody listens to this")
             assert heard == []
         assert heard == ["run_1"]
         with pytest.raises(ZeroDivisionError):
             async with database.write() as connection:
-                await database.tell(connection, "moot_control", "run_2")
+                await database.notify(connection, "moot_control", "run_2")
                 raise ZeroDivisionError
         await add(database, "one")
     assert heard == ["run_1"]
@@ -169,7 +169,7 @@ async def test_30_a_file_that_is_busy_is_waited_for_a_while_and_read_meanwhile(t
     async with migrated("sqlite", tmp_path) as database:
         await add(database, "one")
         with locked(database.path):
-            with pytest.raises(StoreUnavailable, match="busy"):
+            with pytest.raises(DatabaseUnavailable, match="busy"):
                 await add(database, "two")
             assert await count(database) == 1
         await add(database, "three")
@@ -181,7 +181,7 @@ async def test_30_nobody_queues_for_ever_behind_one_who_writes(tmp_path: Path) -
     async with migrated("sqlite", tmp_path) as database:
         async with database.write() as connection:
             others = await asyncio.gather(*(add(database, str(n)) for n in range(9)), return_exceptions=True)
-            assert {type(other) for other in others} == {StoreUnavailable}
+            assert {type(other) for other in others} == {DatabaseUnavailable}
             await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
         await add(database, "two")
         assert await count(database) == 2
@@ -193,7 +193,7 @@ async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: P
         async with database.write() as connection:
             pages = (await connection.execute(text("PRAGMA page_count"))).scalar_one()
             await connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-        with pytest.raises(StoreUnavailable, match="full"):
+        with pytest.raises(DatabaseUnavailable, match="full"):
             async with database.write() as connection:
                 big = insert(tenant).values(id="big", name="x" * 1_000_000, created_at=0.0)
                 await connection.execute(big)
@@ -208,7 +208,7 @@ async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: P
 async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: str, tmp_path: Path) -> None:
     async with migrated("postgres", tmp_path) as database:
         other = await asyncpg.connect(database.url)
-        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        with pytest.raises(DatabaseUnavailable, match="cannot be reached"):
             async with database.write() as connection:
                 await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
                 pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
@@ -239,7 +239,7 @@ async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
                         await both.wait()
 
         ends = await asyncio.gather(lock("one", "two"), lock("two", "one"), return_exceptions=True)
-    assert sorted(type(end).__name__ for end in ends) == ["NoneType", "StoreUnavailable"]
+    assert sorted(type(end).__name__ for end in ends) == ["DatabaseUnavailable", "NoneType"]
 
 
 async def test_a_file_may_have_any_name(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
     }
     for url, words in nowhere.items():
         async with Database(url) as database:
-            with pytest.raises(StoreUnavailable, match=words):
+            with pytest.raises(DatabaseUnavailable, match=words):
                 await database.ping()
 
 
@@ -293,7 +293,7 @@ async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
 def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database_that_is_away(
     error: Exception,
 ) -> None:
-    with pytest.raises(StoreUnavailable, match="cannot be reached"), mapped_errors():
+    with pytest.raises(DatabaseUnavailable, match="cannot be reached"), map_database_errors():
         raise error
 
 
@@ -309,4 +309,4 @@ def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database
 def test_a_page_goes_on_after_its_last_one_if_more_was_found(
     found: list[int], page: tuple[int, ...], following: str | None
 ) -> None:
-    assert cut(found, 2, str) == (page, following)
+    assert paginate(found, 2, str) == (page, following)

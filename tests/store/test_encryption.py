@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from moot.store.encryption import Sealer
+from moot.store.encryption import Encryptor
 from moot.types.errors import BadSettings
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
@@ -15,11 +15,11 @@ HOME = ("tenant_a", "openai", "https://api.openai.com")
 
 
 def test_what_is_sealed_is_opened_where_it_belongs() -> None:
-    sealer = Sealer(SECRET)
-    sealed = sealer.seal("sk-canary", *HOME)
+    sealer = Encryptor(SECRET)
+    sealed = sealer.encrypt("sk-canary", *HOME)
     assert b"canary" not in sealed
-    assert sealer.open(sealed, *HOME) == "sk-canary"
-    assert sealer.seal("sk-canary", *HOME) != sealed
+    assert sealer.decrypt(sealed, *HOME) == "sk-canary"
+    assert sealer.encrypt("sk-canary", *HOME) != sealed
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,20 @@ def test_what_is_sealed_is_opened_where_it_belongs() -> None:
     ],
 )
 def test_it_is_not_opened_anywhere_else(place: tuple[str, ...]) -> None:
-    sealer = Sealer(SECRET)
-    assert sealer.open(sealer.seal("sk-canary", *HOME), *place) is None
+    sealer = Encryptor(SECRET)
+    assert sealer.decrypt(sealer.encrypt("sk-canary", *HOME), *place) is None
 
 
 def test_it_is_not_opened_if_it_was_changed_or_sealed_with_another_secret() -> None:
-    sealer = Sealer(SECRET)
-    sealed = sealer.seal("sk-canary", *HOME)
+    sealer = Encryptor(SECRET)
+    sealed = sealer.encrypt("sk-canary", *HOME)
     for place in range(len(sealed)):
         changed = bytearray(sealed)
         changed[place] ^= 1
-        assert sealer.open(bytes(changed), *HOME) is None
-    assert sealer.open(sealed[:20], *HOME) is None
-    assert sealer.open(b"", *HOME) is None
-    assert Sealer(ANOTHER).open(sealed, *HOME) is None
+        assert sealer.decrypt(bytes(changed), *HOME) is None
+    assert sealer.decrypt(sealed[:20], *HOME) is None
+    assert sealer.decrypt(b"", *HOME) is None
+    assert Encryptor(ANOTHER).decrypt(sealed, *HOME) is None
 
 
 @pytest.mark.parametrize(
@@ -64,21 +64,21 @@ def test_it_is_not_opened_if_it_was_changed_or_sealed_with_another_secret() -> N
 )
 def test_a_secret_that_can_be_guessed_is_refused_unseen(weak: str, tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"token_urlsafe") as caught:
-        Sealer.load(tmp_path, {"MOOT_SECRET": weak})
+        Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": weak})
     assert weak not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_secret_of_the_environment_needs_no_file(tmp_path: Path) -> None:
-    sealed = Sealer.load(tmp_path, {"MOOT_SECRET": SECRET}).seal("sk-canary")
-    assert Sealer(SECRET).open(sealed) == "sk-canary"
+    sealed = Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": SECRET}).encrypt("sk-canary")
+    assert Encryptor(SECRET).decrypt(sealed) == "sk-canary"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_one_a_file_is_made_that_only_its_owner_reads(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    sealed = Sealer.load(folder, {}).seal("sk-canary")
-    assert Sealer.load(folder, {"MOOT_SECRET": " "}).open(sealed) == "sk-canary"
+    sealed = Encryptor.load_or_create(folder, {}).encrypt("sk-canary")
+    assert Encryptor.load_or_create(folder, {"MOOT_SECRET": " "}).decrypt(sealed) == "sk-canary"
     assert [path.name for path in folder.iterdir()] == ["secret"]
     assert stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600
 
@@ -87,8 +87,8 @@ def test_all_that_start_at_once_have_the_same_secret(tmp_path: Path) -> None:
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         with ThreadPoolExecutor(8) as threads:
-            sealers = list(threads.map(lambda _, here=folder: Sealer.load(here, {}), range(8)))
-        assert all(sealer.open(sealers[0].seal("x")) == "x" for sealer in sealers)
+            sealers = list(threads.map(lambda _, here=folder: Encryptor.load_or_create(here, {}), range(8)))
+        assert all(sealer.decrypt(sealers[0].encrypt("x")) == "x" for sealer in sealers)
         assert [path.name for path in folder.iterdir()] == ["secret"]
 
 
@@ -96,27 +96,27 @@ def test_all_that_start_at_once_have_the_same_secret(tmp_path: Path) -> None:
 def test_a_file_that_holds_no_secret_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(content)
     with pytest.raises(BadSettings, match="secret"):
-        Sealer.load(tmp_path, {})
+        Encryptor.load_or_create(tmp_path, {})
 
 
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("no folder")
     with pytest.raises(BadSettings, match="set MOOT_SECRET"):
-        Sealer.load(tmp_path / "data", {})
+        Encryptor.load_or_create(tmp_path / "data", {})
 
 
 async def test_a_database_stays_with_the_secret_it_began_with(database: Database) -> None:
-    await Sealer(SECRET).check(database)
-    await Sealer(SECRET).check(database)
+    await Encryptor(SECRET).check_database_secret(database)
+    await Encryptor(SECRET).check_database_secret(database)
     with pytest.raises(BadSettings, match="another secret"):
-        await Sealer(ANOTHER).check(database)
-    await Sealer(SECRET).check(database)
+        await Encryptor(ANOTHER).check_database_secret(database)
+    await Encryptor(SECRET).check_database_secret(database)
 
 
 def test_the_umask_of_whoever_starts_it_does_not_matter(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        Sealer.load(tmp_path, {})
+        Encryptor.load_or_create(tmp_path, {})
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600

@@ -2,13 +2,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from moot.store.locks import hold
+from moot.store.locks import try_lock_file
 
 HOLD = """
 import sys
-from moot.store.locks import hold
+from moot.store.locks import try_lock_file
 with open(sys.argv[1]) as file:
-    print(hold(file), flush=True)
+    print(try_lock_file(file), flush=True)
     sys.stdin.read()
 """
 
@@ -16,10 +16,10 @@ with open(sys.argv[1]) as file:
 def test_a_file_is_held_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "held"
     with path.open("w") as one, path.open() as other:
-        assert hold(one) is True
-        assert hold(other) is False
+        assert try_lock_file(one) is True
+        assert try_lock_file(other) is False
     with path.open() as other:
-        assert hold(other) is True
+        assert try_lock_file(other) is True
 
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
         with path.open() as file:
-            assert hold(file) is False
+            assert try_lock_file(file) is False
         process.kill()
         process.wait()
     with path.open() as file:
-        assert hold(file) is True
+        assert try_lock_file(file) is True

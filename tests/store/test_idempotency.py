@@ -6,13 +6,13 @@ from sqlalchemy import func, select, update
 
 from moot.store.database import Database
 from moot.store.idempotency import (
-    KEPT_SECONDS,
-    LONGEST_SECONDS,
-    earlier_reply,
-    fingerprint,
-    give_key_back,
-    keep_reply,
-    take_key,
+    MAX_REQUEST_SECONDS,
+    RETENTION_SECONDS,
+    hash_request,
+    release_idempotency_key,
+    reserve_idempotency_key,
+    reserve_key_for_slow_request,
+    store_idempotent_reply,
 )
 from moot.store.schema import idempotency
 from moot.types.errors import Conflict
@@ -34,13 +34,15 @@ class Desk:
     async def ask(self, request: object, key: str = "key", tenant: str = ANNA) -> Reply:
         async with self._database.write() as connection:
             if (
-                earlier := await earlier_reply(self._database, connection, tenant, key, request, Reply)
+                earlier := await reserve_idempotency_key(
+                    self._database, connection, tenant, key, request, Reply
+                )
             ) is not None:
                 return earlier
             await asyncio.sleep(0)
             self.done += 1
             reply = Reply(f"done: {request}", self.done)
-            await keep_reply(connection, tenant, key, reply)
+            await store_idempotent_reply(connection, tenant, key, reply)
             if request == "fail":
                 raise ZeroDivisionError
         return reply
@@ -94,7 +96,7 @@ async def test_replies_are_forgotten_after_a_day(database: Database, desk: Desk)
     await desk.ask("tea", key="young")
     async with database.write() as connection:
         aged = update(idempotency).where(idempotency.c.key == "old")
-        await connection.execute(aged.values(created_at=idempotency.c.created_at - KEPT_SECONDS - 1))
+        await connection.execute(aged.values(created_at=idempotency.c.created_at - RETENTION_SECONDS - 1))
     assert await desk.ask("coffee", key="old") == Reply("done: coffee", 3)
     assert await desk.ask("tea", key="young") == Reply("done: tea", 2)
     async with database.read() as connection:
@@ -103,30 +105,30 @@ async def test_replies_are_forgotten_after_a_day(database: Database, desk: Desk)
 
 def test_a_fingerprint_tells_requests_apart() -> None:
     asked = [Reply("tea", 1), Reply("tea", 2), ("tea", 1), "tea", None]
-    assert len({fingerprint(one) for one in asked}) == len(asked)
-    assert fingerprint(Reply("tea", 1)) == fingerprint(Reply("tea", 1))
+    assert len({hash_request(one) for one in asked}) == len(asked)
+    assert hash_request(Reply("tea", 1)) == hash_request(Reply("tea", 1))
 
 
 async def test_what_takes_a_while_is_refused_until_there_is_a_reply_or_nothing_came(
     database: Database,
 ) -> None:
     await settle(database)
-    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply) is None
     with pytest.raises(Conflict, match="still being answered"):
-        await take_key(database, ANNA, "slow", "tea", Reply)
-    await give_key_back(database, ANNA, "slow")
-    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+        await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply)
+    await release_idempotency_key(database, ANNA, "slow")
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply) is None
     async with database.write() as connection:
-        await keep_reply(connection, ANNA, "slow", Reply("tea", 1))
-    await give_key_back(database, ANNA, "slow")
-    assert await take_key(database, ANNA, "slow", "tea", Reply) == Reply("tea", 1)
+        await store_idempotent_reply(connection, ANNA, "slow", Reply("tea", 1))
+    await release_idempotency_key(database, ANNA, "slow")
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply) == Reply("tea", 1)
 
 
 async def test_a_key_whose_server_has_died_can_be_used_again(database: Database) -> None:
     await settle(database)
-    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply) is None
     async with database.write() as connection:
         await connection.execute(
-            update(idempotency).values(created_at=idempotency.c.created_at - LONGEST_SECONDS - 1)
+            update(idempotency).values(created_at=idempotency.c.created_at - MAX_REQUEST_SECONDS - 1)
         )
-    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", Reply) is None

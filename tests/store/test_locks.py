@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from moot.store import locks
 from moot.store.database import Database
-from moot.store.locks import solely
+from moot.store.locks import run_as_leader
 from tests.databases import migrated
 
 TAKES_SECONDS = 60.0
@@ -23,7 +23,7 @@ HELD = """
 
 @pytest.fixture(autouse=True)
 def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(locks, "POLL_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ class Server:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Task[None]]:
-        task = asyncio.create_task(solely(self.database, "discord", self.work))
+        task = asyncio.create_task(run_as_leader(self.database, "discord", self.work))
         try:
             yield task
         finally:
@@ -81,7 +81,7 @@ async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
         raise OSError("no such thing")
 
     with pytest.raises(OSError, match="no such thing"):
-        await solely(database, "discord", broken)
+        await run_as_leader(database, "discord", broken)
 
 
 async def test_another_one_waits_and_takes_over(postgres: Database) -> None:

@@ -11,9 +11,9 @@ from alembic import command
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from moot.store.database import Database
-from moot.store.migrate import HEAD, migrate
+from moot.store.migrate import HEAD_REVISION, migrate
 from moot.store.schema import finding, metadata, run, run_event
-from moot.types.errors import BadSettings, StoreUnavailable
+from moot.types.errors import BadSettings, DatabaseUnavailable
 from tests.databases import KINDS, Kind, database_url, migrated
 from tests.store.comparing import differences
 from tests.store.people import ANNA, discuss, settle
@@ -46,7 +46,7 @@ async def test_two_that_start_at_once_make_one_schema(kind: Kind, tmp_path: Path
         async with one.read() as connection:
             assert set(metadata.tables) <= await connection.run_sync(tables)
             versions = await connection.execute(text("SELECT version_num FROM alembic_version"))
-            assert versions.all() == [(HEAD,)]
+            assert versions.all() == [(HEAD_REVISION,)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,5 +147,5 @@ async def test_a_database_that_does_not_exist_is_named(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url:
         elsewhere = urlsplit(url)._replace(path="/nowhere").geturl()
         async with Database(elsewhere) as database:
-            with pytest.raises(StoreUnavailable, match="create it first"):
+            with pytest.raises(DatabaseUnavailable, match="create it first"):
                 await migrate(database)

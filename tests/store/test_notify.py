@@ -21,14 +21,14 @@ TROUBLES = (
 
 @pytest.fixture
 async def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
-    monkeypatch.setattr(module, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(module, "RECONNECT_SECONDS", 0.01)
     async with migrated("postgres", tmp_path) as database:
         yield database
 
 
 async def tell(database: Database, payload: str) -> None:
     async with database.write() as connection:
-        await database.tell(connection, "moot_control", payload)
+        await database.notify(connection, "moot_control", payload)
 
 
 async def test_what_one_process_tells_others_hear_and_it_does_itself(postgres: Database) -> None:
@@ -46,11 +46,11 @@ async def test_every_topic_is_heard_and_only_after_the_end_of_its_transaction(po
     async with hearing(postgres, "moot_changes") as changes, hearing(postgres, "moot_events") as events:
         with pytest.raises(ZeroDivisionError):
             async with postgres.write() as connection:
-                await postgres.tell(connection, "moot_changes", "never")
+                await postgres.notify(connection, "moot_changes", "never")
                 raise ZeroDivisionError
         async with postgres.write() as connection:
-            await postgres.tell(connection, "moot_changes", "a change")
-            await postgres.tell(connection, "moot_events", "an event")
+            await postgres.notify(connection, "moot_changes", "a change")
+            await postgres.notify(connection, "moot_events", "an event")
         await eventually(lambda: bool(changes and events))
     assert set(changes) == {"a change"}
     assert set(events) == {"an event"}
@@ -59,7 +59,7 @@ async def test_every_topic_is_heard_and_only_after_the_end_of_its_transaction(po
 async def test_29_a_connection_that_breaks_is_made_again_and_that_is_told(postgres: Database) -> None:
     missed: list[int] = []
     heard: list[str] = []
-    postgres.listen("moot_control", heard.append)
+    postgres.subscribe("moot_control", heard.append)
     async with listening(postgres, lambda: missed.append(1)):
         for times in (2, 3):
             other = await asyncpg.connect(postgres.url)
@@ -95,7 +95,7 @@ async def test_it_goes_on_trying_while_there_is_no_database(
 async def test_it_ends_when_it_is_told_to_and_leaves_no_connection(postgres: Database) -> None:
     other = await asyncpg.connect(postgres.url)
     for _ in range(3):
-        task = asyncio.create_task(module.listen(postgres, lambda: None))
+        task = asyncio.create_task(module.receive_notifications(postgres, lambda: None))
         await asyncio.sleep(0.005)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 from moot.store import rate_limits
 from moot.store.database import Database
 from moot.store.migrate import migrate
-from moot.store.rate_limits import Rates, Recent
+from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.store.schema import rate
 from tests.databases import KINDS, Kind, database_url
 
@@ -19,64 +19,66 @@ async def pass_time(database: Database, seconds: float) -> None:
 
 
 async def test_so_many_may_come_at_once_and_then_one_at_a_time(database: Database) -> None:
-    counted = Rates(database)
-    assert [await counted.take("ada", 3) for _ in range(5)] == [None, None, None, 20.0, 20.0]
+    counted = RateLimiter(database)
+    assert [await counted.try_acquire("ada", 3) for _ in range(5)] == [None, None, None, 20.0, 20.0]
     await pass_time(database, 21)
-    assert [await counted.take("ada", 3) for _ in range(2)] == [None, 20.0]
+    assert [await counted.try_acquire("ada", 3) for _ in range(2)] == [None, 20.0]
     await pass_time(database, 3600)
-    assert [await counted.take("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
+    assert [await counted.try_acquire("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
 
 
 async def test_names_do_not_share(database: Database) -> None:
-    counted = Rates(database)
-    assert [await counted.take(name, 1) for name in ("ada", "bob", "ada")] == [None, None, 60.0]
+    counted = RateLimiter(database)
+    assert [await counted.try_acquire(name, 1) for name in ("ada", "bob", "ada")] == [None, None, 60.0]
 
 
 async def test_a_clock_that_was_set_back_shuts_nobody_out(database: Database) -> None:
-    counted = Rates(database)
+    counted = RateLimiter(database)
     for _ in range(3):
-        await counted.take("ada", 3)
+        await counted.try_acquire("ada", 3)
     await pass_time(database, -3600)
-    assert [await counted.take("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
+    assert [await counted.try_acquire("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_all_workers_count_together(kind: Kind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
         await migrate(one)
-        workers = (Rates(one), Rates(other))
-        taken = await asyncio.gather(*(workers[n % 2].take("ada", 5) for n in range(40)))
+        workers = (RateLimiter(one), RateLimiter(other))
+        taken = await asyncio.gather(*(workers[n % 2].try_acquire("ada", 5) for n in range(40)))
     assert taken.count(None) == 5
 
 
 async def test_names_that_are_free_again_are_forgotten(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rate_limits, "FORGET_EVERY", 10)
-    counted = Rates(database)
+    monkeypatch.setattr(rate_limits, "PURGE_EVERY", 10)
+    counted = RateLimiter(database)
     for n in range(8):
-        await counted.take(f"name {n}", 600)
+        await counted.try_acquire(f"name {n}", 600)
     await pass_time(database, 120)
-    await counted.take("ada", 600)
-    await counted.take("ada", 600)
+    await counted.try_acquire("ada", 600)
+    await counted.try_acquire("ada", 600)
     async with database.read() as connection:
         assert (await connection.execute(select(func.count()).select_from(rate))).scalar() == 1
 
 
 async def test_no_more_than_a_burst_comes_at_once(database: Database) -> None:
-    counted = Rates(database)
-    assert [await counted.take("ada", 10, 3) for _ in range(5)] == [None, None, None, 6.0, 6.0]
+    counted = RateLimiter(database)
+    assert [await counted.try_acquire("ada", 10, 3) for _ in range(5)] == [None, None, None, 6.0, 6.0]
     await pass_time(database, 6.1)
-    assert [await counted.take("ada", 10, 3) for _ in range(2)] == [None, 6.0]
+    assert [await counted.try_acquire("ada", 10, 3) for _ in range(2)] == [None, 6.0]
     await pass_time(database, 3600)
-    assert [await counted.take("ada", 10, 3) for _ in range(4)] == [None, None, None, 6.0]
+    assert [await counted.try_acquire("ada", 10, 3) for _ in range(4)] == [None, None, None, 6.0]
 
 
 async def test_a_burst_of_one_is_one_after_the_other(database: Database) -> None:
-    counted = Rates(database)
-    assert [await counted.take("ada", 5, 1) for _ in range(3)] == [None, 12.0, 12.0]
+    counted = RateLimiter(database)
+    assert [await counted.try_acquire("ada", 5, 1) for _ in range(3)] == [None, 12.0, 12.0]
     await pass_time(database, -3600)
-    assert [await counted.take("ada", 5, 1) for _ in range(2)] == [None, 12.0], "the clock was set back"
+    assert [await counted.try_acquire("ada", 5, 1) for _ in range(2)] == [None, 12.0], (
+        "the clock was set back"
+    )
 
 
 class Clock:
@@ -88,21 +90,21 @@ class Clock:
 
 def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
     clock = Clock()
-    recent = Recent(clock)
-    assert [recent.take("ada", 3) is None for _ in range(5)] == [True, True, True, False, False]
-    assert recent.take("ada", 3) == pytest.approx(20, abs=0.01)
+    recent = MemoryRateLimiter(clock)
+    assert [recent.try_acquire("ada", 3) is None for _ in range(5)] == [True, True, True, False, False]
+    assert recent.try_acquire("ada", 3) == pytest.approx(20, abs=0.01)
     clock.now += 20
-    assert [recent.take("ada", 3) is None for _ in range(2)] == [True, False]
-    assert recent.take("bob", 3) is None
+    assert [recent.try_acquire("ada", 3) is None for _ in range(2)] == [True, False]
+    assert recent.try_acquire("bob", 3) is None
     clock.now += 3600
-    assert [recent.take("ada", 3) is None for _ in range(4)] == [True, True, True, False]
+    assert [recent.try_acquire("ada", 3) is None for _ in range(4)] == [True, True, True, False]
 
 
 def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "REMEMBERED", 3)
-    recent = Recent(Clock())
-    assert recent.take("ada", 1) is None
+    monkeypatch.setattr(rate_limits, "MAX_NAMES", 3)
+    recent = MemoryRateLimiter(Clock())
+    assert recent.try_acquire("ada", 1) is None
     for n in range(50):
-        recent.take(f"visitor {n}", 1)
-        assert recent.take("ada", 1) is not None
+        recent.try_acquire(f"visitor {n}", 1)
+        assert recent.try_acquire("ada", 1) is not None
     assert len(recent._free_at) == 3

@@ -9,7 +9,7 @@ from moot.store.schema import Json, discussion, message, metadata, run, run_even
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.store.comparing import differences
 from tests.store.people import ANNA, settle
 from tests.store.running import answer, first_run
@@ -49,7 +49,7 @@ def test_names_are_the_same_in_python_and_in_sql() -> None:
         (tuple[str, ...], ("alpha", "ünï\u2028\x00")),
         (tuple[Participant, ...], (Participant("a", "A", "m/x", temperature=0.1),)),
         (Usage, Usage(1, 2, estimated=True)),
-        (Plan, Plan(mode="single", participants=(), personas={"a": "Be kind."}, to=("a",))),
+        (RunPlan, RunPlan(mode="single", participants=(), personas={"a": "Be kind."}, to=("a",))),
     ],
     ids=str,
 )

@@ -1,25 +1,31 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.streaming.reasoning_tags import Capture, Piece, Retracted, Said, Thinking
+from moot.streaming.reasoning_tags import (
+    ReasoningTagParser,
+    StreamPiece,
+    TextPiece,
+    TextRetraction,
+    ThoughtPiece,
+)
 
 
-def heard(*chunks: str) -> Capture:
-    capture = Capture()
+def heard(*chunks: str) -> ReasoningTagParser:
+    capture = ReasoningTagParser()
     for chunk in chunks:
         capture.feed(chunk)
     capture.close()
     return capture
 
 
-def shown(pieces: list[Piece]) -> str:
+def shown(pieces: list[StreamPiece]) -> str:
     """What a reader has on the screen after these pieces."""
     text = ""
     for piece in pieces:
         match piece:
-            case Said(more):
+            case TextPiece(more):
                 text += more
-            case Retracted():
+            case TextRetraction():
                 text = ""
     return text
 
@@ -34,15 +40,15 @@ def test_thoughts_and_details_leave_the_answer() -> None:
 
 
 def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
-    capture = Capture()
+    capture = ReasoningTagParser()
     first = capture.feed("Let me see. ")
     second = capture.feed("It is 4.</think>The answer is 4.")
-    assert first == [Said("Let me see. ")]
+    assert first == [TextPiece("Let me see. ")]
     assert second == [
-        Said("It is 4."),
-        Retracted(),
-        Thinking("Let me see. It is 4."),
-        Said("The answer is 4."),
+        TextPiece("It is 4."),
+        TextRetraction(),
+        ThoughtPiece("Let me see. It is 4."),
+        TextPiece("The answer is 4."),
     ]
     assert (capture.text, capture.thoughts) == ("The answer is 4.", "Let me see. It is 4.")
 
@@ -101,13 +107,13 @@ def test_white_space_alone_is_no_answer() -> None:
 
 def test_hostile_text_takes_linear_time() -> None:
     assert heard("<details>" + "<summary>" * 100_000).details == ""
-    capture = Capture()
+    capture = ReasoningTagParser()
     for _ in range(100_000):
         capture.feed("`")
     capture.close()
     assert len(capture.text) == 100_000
     assert heard("`" + "<think>" * 20_000 + "` x").text == "`"
-    capture = Capture()
+    capture = ReasoningTagParser()
     capture.feed("`<think>")
     for _ in range(50_000):
         capture.feed("``a")
@@ -127,11 +133,11 @@ def test_details_may_be_nested_and_other_tags_stay() -> None:
 
 
 def test_text_is_handed_on_at_once() -> None:
-    capture = Capture()
-    assert capture.feed("plain words") == [Said("plain words")]
-    assert capture.feed(" 1 < 2") == [Said(" 1 < 2")]
-    assert capture.feed(" and <") == [Said(" and ")]
-    assert capture.feed("b> too") == [Said("<b> too")]
+    capture = ReasoningTagParser()
+    assert capture.feed("plain words") == [TextPiece("plain words")]
+    assert capture.feed(" 1 < 2") == [TextPiece(" 1 < 2")]
+    assert capture.feed(" and <") == [TextPiece(" and ")]
+    assert capture.feed("b> too") == [TextPiece("<b> too")]
 
 
 MARKS = st.sampled_from(
@@ -165,6 +171,6 @@ def test_any_cut_gives_the_same(parts: list[str], data: st.DataObject) -> None:
 
 @given(st.lists(MARKS | st.text(max_size=3), max_size=12))
 def test_what_a_reader_shows_is_what_is_kept(parts: list[str]) -> None:
-    capture = Capture()
+    capture = ReasoningTagParser()
     pieces = [piece for part in parts for piece in capture.feed(part)] + capture.close()
     assert shown(pieces) == capture.text

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.streaming.speaker_labels import Introduction, Labels, Names
+from moot.streaming.speaker_labels import SpeakerLabelFilter, SpeakerLabels, SpeakerNames
 
-NAMES = Names("Alpha", ("Beta", "Gamma Ray", "Ada"))
+NAMES = SpeakerNames("Alpha", ("Beta", "Gamma Ray", "Ada"))
 ALPHABET = ["Alpha", "Beta", "Gamma", " Ray", "Ada", ":", "**", "[", "]", " ", "\n", "/", "yes", "A", "```"]
 
 
-def heard(*pieces: str, strict: bool = True) -> Introduction:
-    introduction = Introduction(NAMES, strict=strict)
+def heard(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
+    introduction = SpeakerLabelFilter(NAMES, strict=strict)
     told = "".join(map(introduction.feed, pieces)) + introduction.close()
     assert told == introduction.text
     return introduction
@@ -32,7 +32,7 @@ def heard(*pieces: str, strict: bool = True) -> Introduction:
     ],
 )
 def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
-    assert (heard(text).text, heard(text).foreign) == (told, None)
+    assert (heard(text).text, heard(text).impersonated) == (told, None)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
     ],
 )
 def test_an_answer_that_begins_with_somebody_elses_label_is_foreign(text: str, name: str) -> None:
-    assert (heard(text).text, heard(text).foreign) == ("", name)
+    assert (heard(text).text, heard(text).impersonated) == ("", name)
 
 
 def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
@@ -69,7 +69,7 @@ def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
     ],
 )
 def test_other_words_are_told_as_they_are(text: str) -> None:
-    assert (heard(text).text, heard(text).foreign) == (text, None)
+    assert (heard(text).text, heard(text).impersonated) == (text, None)
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def test_other_words_are_told_as_they_are(text: str) -> None:
     ],
 )
 def test_nothing_waits_longer_than_it_takes_to_tell(pieces: tuple[str, ...], told: list[str]) -> None:
-    introduction = Introduction(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(NAMES, strict=True)
     assert [introduction.feed(piece) for piece in pieces] == told
 
 
 def test_white_space_without_end_does_not_wait_without_end() -> None:
-    introduction = Introduction(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(NAMES, strict=True)
     assert len(introduction.feed(" " * 100_000)) == 100_000
 
 
 def test_after_a_retraction_the_answer_begins_anew() -> None:
-    introduction = Introduction(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(NAMES, strict=True)
     introduction.feed("Let me see.")
-    introduction.retract()
+    introduction.reset_filter()
     assert introduction.feed("Alpha: four") + introduction.close() == introduction.text == "four"
 
 
@@ -103,12 +103,12 @@ def test_any_cut_gives_the_same(text: str, data: st.DataObject, strict: bool) ->
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     whole, cut = heard(text, strict=strict), heard(*pieces, strict=strict)
-    assert (cut.text, cut.foreign) == (whole.text, whole.foreign)
+    assert (cut.text, cut.impersonated) == (whole.text, whole.impersonated)
     assert text.endswith(whole.text)
-    assert strict or whole.foreign is None
+    assert strict or whole.impersonated is None
 
 
-LABELS = Labels(["Gamma", "Gamma Ray", "Beta"])
+LABELS = SpeakerLabels(["Gamma", "Gamma Ray", "Beta"])
 
 
 @pytest.mark.parametrize(
@@ -127,23 +127,23 @@ LABELS = Labels(["Gamma", "Gamma Ray", "Beta"])
     ],
 )
 def test_a_label_at_the_start_is_found_and_stripped(text: str, name: str) -> None:
-    assert LABELS.leading(text) == name
-    assert LABELS.stripped(text) == "yes"
+    assert LABELS.leading_name(text) == name
+    assert LABELS.strip_label(text) == "yes"
 
 
 @pytest.mark.parametrize(
     "text", ["Beta says: yes", "Betamax: yes", "Yes, Beta: yes", "beta://yes", "Delta: yes", ""]
 )
 def test_no_label(text: str) -> None:
-    assert LABELS.leading(text) is None
-    assert LABELS.stripped(text) == text
+    assert LABELS.leading_name(text) is None
+    assert LABELS.strip_label(text) == text
 
 
 def test_a_label_on_a_later_line() -> None:
-    assert LABELS.before_later("So.\nBeta: yes") == "So.\n"
-    assert LABELS.before_later("Beta: yes\nSo.") is None
+    assert LABELS.text_before_later_label("So.\nBeta: yes") == "So.\n"
+    assert LABELS.text_before_later_label("Beta: yes\nSo.") is None
 
 
 def test_nobody_has_no_label() -> None:
-    assert Labels([""]).leading(": yes") is None
-    assert Labels([]).leading("Beta: yes") is None
+    assert SpeakerLabels([""]).leading_name(": yes") is None
+    assert SpeakerLabels([]).leading_name("Beta: yes") is None

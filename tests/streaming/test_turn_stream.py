@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.streaming.cancellation import Stop
-from moot.streaming.lesson_turn import Act
-from moot.streaming.turn_stream import Limits, StreamResult, listen
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.lesson_turn import LessonTurnParser
+from moot.streaming.turn_stream import Limits, StreamResult, consume_stream
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.types.events import ActionDropped, ActionTaken, Event, Seat, TextDelta, TextRetracted, ThoughtDelta
-from moot.types.faults import fault
-from moot.whiteboard.state import EMPTY
+from moot.types.events import (
+    ActionDropped,
+    ActionTaken,
+    Event,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    TurnKey,
+)
+from moot.types.faults import make_fault
+from moot.whiteboard.state import EMPTY_BOARD
 from tests.streaming.clock import Clock, clock
 from tests.taking import PATIENT
 
@@ -30,9 +38,9 @@ async def said(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list
 async def turn(
     stream: AsyncGenerator[list[Chunk], None],
     *,
-    stop: Stop | None = None,
+    stop: StopSignal | None = None,
     limits: Limits = PATIENT,
-    act: Act | None = None,
+    act: LessonTurnParser | None = None,
     tools: bool = False,
     said_before: bool = False,
 ) -> tuple[StreamResult, list[Event]]:
@@ -41,8 +49,10 @@ async def turn(
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    seat = Seat("alpha", "debate", 2)
-    result = await listen(stream, seat, stop or Stop(), limits, emit, act, tools=tools, said=said_before)
+    seat = TurnKey("alpha", "debate", 2)
+    result = await consume_stream(
+        stream, seat, stop or StopSignal(), limits, emit, act, has_tools=tools, has_spoken=said_before
+    )
     return result, events
 
 
@@ -58,14 +68,14 @@ async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
     ]
     assert (result.status, result.text, result.thoughts) == ("completed", "Yes, so.", "Hm.")
     assert (result.usage, result.finish) == (Usage(5, 3), "stop")
-    assert result.first_token is not None
+    assert result.first_token_seconds is not None
 
 
 async def test_the_first_token_is_the_first_that_is_told() -> None:
     result, _ = await turn(said([Progress(5)], [Done("stop")]))
-    assert result.first_token is None
+    assert result.first_token_seconds is None
     result, _ = await turn(said([Progress(5)], [ToolCall("1", "look", "{}"), Done("tool_calls")]), tools=True)
-    assert result.first_token is not None
+    assert result.first_token_seconds is not None
 
 
 async def test_the_latest_usage_counts() -> None:
@@ -105,7 +115,7 @@ async def test_nothing_is_an_answer_to_somebody_who_has_said_something_before() 
 
 
 async def test_tools_are_not_called_after_a_failure() -> None:
-    result, _ = await turn(said([ToolCall("1", "look_up", "{}"), Failed(fault("network", "broke"))]))
+    result, _ = await turn(said([ToolCall("1", "look_up", "{}"), Failed(make_fault("network", "broke"))]))
     assert (result.status, result.tool_calls) == ("error", ())
 
 
@@ -151,12 +161,12 @@ async def test_an_answer_may_not_be_endless() -> None:
 
 
 async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
-    stop, closed = Stop(), asyncio.Event()
+    stop, closed = StopSignal(), asyncio.Event()
 
     async def slow() -> AsyncGenerator[list[Chunk], None]:
         try:
             yield [Text("so far")]
-            stop.request()
+            stop.request_stop()
             await asyncio.Event().wait()
         finally:
             closed.set()
@@ -168,31 +178,31 @@ async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
 
 
 async def test_a_stop_before_the_start_asks_nobody() -> None:
-    stop = Stop()
-    stop.request("follow_up_interrupt")
+    stop = StopSignal()
+    stop.request_stop("follow_up_interrupt")
     result, events = await turn(said(hang=True), stop=stop)
     assert (result.status, events) == ("follow_up_interrupt", [])
 
 
 async def test_a_stop_that_races_completion_gives_one_of_the_two() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     async def emit(_: list[Event]) -> None:
-        stop.request()
+        stop.request_stop()
 
-    finished = await listen(said([Text("all"), Done("stop")]), Seat("a"), stop, PATIENT, emit)
+    finished = await consume_stream(said([Text("all"), Done("stop")]), TurnKey("a"), stop, PATIENT, emit)
     assert (finished.status, finished.text) == ("completed", "all")
 
 
 async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None:
-    stop, told = Stop(), list[Event]()
+    stop, told = StopSignal(), list[Event]()
 
     async def slow_reader(events: list[Event]) -> None:
-        stop.request()
+        stop.request_stop()
         await asyncio.sleep(0.01)
         told.extend(events)
 
-    result = await listen(said([Text("kept")], hang=True), Seat("a"), stop, PATIENT, slow_reader)
+    result = await consume_stream(said([Text("kept")], hang=True), TurnKey("a"), stop, PATIENT, slow_reader)
     assert (result.status, result.text) == ("stopped_by_user", "kept")
     assert [e.text for e in told if isinstance(e, TextDelta)] == ["kept"]
 
@@ -223,7 +233,7 @@ async def test_a_mistake_of_ours_is_not_tried_again() -> None:
 
     result, _ = await turn(broken())
     assert (result.status, result.text) == ("error", "so far")
-    assert result.fault == fault(
+    assert result.fault == make_fault(
         "api_error", "A mistake in Moot itself ended this turn (KeyError).", retryable=False
     )
 
@@ -272,33 +282,41 @@ def cut(text: str, places: list[int]) -> list[list[Chunk]]:
 
 async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
     array = f'[{OPEN},{{"type":"text","content":"Look."}},{{"type":"action","name":"laser"}}]'
-    result, events = await turn(said([Text(array)], [Done("stop")]), act=Act("student", EMPTY))
+    result, events = await turn(
+        said([Text(array)], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
     taken, spoken, dropped = events
     assert isinstance(taken, ActionTaken)
     assert isinstance(dropped, ActionDropped)
     assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
-    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}
+    assert {event.turn_key for event in (taken, dropped)} == {TurnKey("alpha", "debate", 2)}
     assert dropped.name == "laser"
     assert (result.status, result.text) == ("completed", "Look.")
-    assert result.script == f'[{OPEN},{{"type":"text","content":"Look."}}]'
+    assert result.lesson_items == f'[{OPEN},{{"type":"text","content":"Look."}}]'
 
 
 async def test_an_act_without_a_word_is_an_answer() -> None:
-    result, _ = await turn(said([Text(f"[{OPEN}]")], [Done("stop")]), act=Act("student", EMPTY))
-    assert (result.status, result.text, result.script) == ("completed", "", f"[{OPEN}]")
+    result, _ = await turn(
+        said([Text(f"[{OPEN}]")], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
+    assert (result.status, result.text, result.lesson_items) == ("completed", "", f"[{OPEN}]")
 
 
 @pytest.mark.parametrize("nothing", ["", "[]", "<think>Hm.</think>", '[{"type":"action","name":"dance"}]'])
 async def test_an_act_in_which_nothing_happens_is_no_answer(nothing: str) -> None:
-    result, _ = await turn(said([Text(nothing)], [Done("stop")]), act=Act("student", EMPTY))
-    assert (result.status, result.script) == ("empty_response", "")
+    result, _ = await turn(
+        said([Text(nothing)], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
+    assert (result.status, result.lesson_items) == ("empty_response", "")
 
 
 @given(st.lists(st.integers(0, len(THOUGHT)), max_size=20))
 async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_any_cut(
     places: list[int],
 ) -> None:
-    result, events = await turn(said(*cut(THOUGHT, places), [Done("stop")]), act=Act("student", EMPTY))
+    result, events = await turn(
+        said(*cut(THOUGHT, places), [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
     assert result.thoughts == "a < b, so [1] <b>is</b> `it`"
     assert result.text == "Write <details>x</details> and <think>y</think>."
     assert (result.status, result.details) == ("completed", "")
@@ -308,24 +326,28 @@ async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_an
 
 @given(st.lists(st.integers(0, len(TAGGED)), max_size=20))
 async def test_tags_in_an_array_without_thoughts_are_characters_in_any_cut(places: list[int]) -> None:
-    result, _ = await turn(said(*cut(TAGGED, places), [Done("stop")]), act=Act("student", EMPTY))
+    result, _ = await turn(
+        said(*cut(TAGGED, places), [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
     assert result.text == "Write <details>x</details> and <think>y</think>."
     assert (result.thoughts, result.details) == ("", "")
 
 
 async def test_thoughts_that_a_provider_tells_apart_are_no_part_of_an_act() -> None:
-    result, _ = await turn(said([Thought("Hm [")], [Text(TAGGED), Done("stop")]), act=Act("student", EMPTY))
+    result, _ = await turn(
+        said([Thought("Hm [")], [Text(TAGGED), Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    )
     assert (result.thoughts, result.text[:5]) == ("Hm [", "Write")
 
 
 async def test_an_act_that_is_stopped_keeps_what_was_said_and_done() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     async def words() -> AsyncGenerator[list[Chunk], None]:
         yield [Text(f'[{OPEN},{{"type":"text","content":"And th')]
-        stop.request()
+        stop.request_stop()
         await asyncio.Event().wait()
 
-    result, _ = await turn(words(), stop=stop, act=Act("student", EMPTY))
+    result, _ = await turn(words(), stop=stop, act=LessonTurnParser("student", EMPTY_BOARD))
     assert result.status == "stopped_by_user"
-    assert result.script == f'[{OPEN},{{"type":"text","content":"And th"}}]'
+    assert result.lesson_items == f'[{OPEN},{{"type":"text","content":"And th"}}]'

@@ -2,7 +2,7 @@
 
 from io import StringIO
 
-from moot.types.chunks import Finish, Usage
+from moot.types.chunks import FinishReason, Usage
 from moot.types.events import (
     Answer,
     Event,
@@ -16,11 +16,11 @@ from moot.types.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.types.faults import Fault, fault
-from moot.types.participants import seat
+from moot.types.faults import Fault, make_fault
+from moot.types.participants import make_participants
 
-REJECTED = fault("auth", "Key rejected for openai (HTTP 401).")
-BROKE = fault("network", "The connection broke.")
+REJECTED = make_fault("auth", "Key rejected for openai (HTTP 401).")
+BROKE = make_fault("network", "The connection broke.")
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\x08\x7fe\rf\tg\nh"
 HARMLESS = "a[31mb]0;titlec2Jdef\tg\nh"
 
@@ -33,7 +33,7 @@ class Screen(StringIO):
 
 
 def sits_down(*models: str) -> Event:
-    return RunStarted(participants=seat(models))
+    return RunStarted(participants=make_participants(models))
 
 
 def opens(round: int) -> Event:
@@ -67,7 +67,7 @@ def ends(
     details: str = "",
     model: str = "a/one",
     status: TurnStatus = "completed",
-    finish: Finish | None = "stop",
+    finish: FinishReason | None = "stop",
     trouble: Fault | None = None,
     usage: Usage | None = None,
     cost: float | None = 0.0,

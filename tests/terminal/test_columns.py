@@ -5,10 +5,10 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.columns import Column, Live, columns_for, update
+from moot.terminal.columns import Column, LiveColumns, columns_for, update_columns
 from moot.types.events import Event, RunEnded
-from moot.types.faults import fault
-from moot.types.participants import seat
+from moot.types.faults import make_fault
+from moot.types.participants import make_participants
 from tests.terminal.dialogue import (
     BROKE,
     HARMLESS,
@@ -32,7 +32,7 @@ OPENING = (sits_down("a/one", "b/two"), begins("alpha", "a/one"), begins("beta",
 def screen(*events: Event, width: int = 100, height: int = 20) -> str:
     """Return all that was written to a terminal, with its last live picture and then the whole answers."""
     file = StringIO()
-    live = Live(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
+    live = LiveColumns(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
     for event in events:
         live([event])
     live.close()
@@ -161,21 +161,21 @@ def test_a_run_that_was_cut_short_leaves_what_came() -> None:
 
 
 def test_a_screen_is_not_steered_by_an_error_either() -> None:
-    steering = fault("api_error", "x failed: \x1b]0;title\x07.")
+    steering = make_fault("api_error", "x failed: \x1b]0;title\x07.")
     events = (sits_down("a/one", "b/two"), notice("\x1b]0;t", "alpha"))
     assert "\x1b]" not in screen(*events, ends("alpha", status="failed", trouble=steering))
 
 
 def followed(*events: Event, keep: int = 100) -> Column:
-    columns = columns_for(seat(("a/one", "b/two")))
+    columns = columns_for(make_participants(("a/one", "b/two")))
     for event in events:
-        update(columns, event, keep)
+        update_columns(columns, event, keep)
     return columns["alpha"]
 
 
 class TestColumns:
     def test_columns_are_told_apart_by_colour(self) -> None:
-        columns = columns_for(seat(("a/one",) * 8))
+        columns = columns_for(make_participants(("a/one",) * 8))
         assert [column.participant.name for column in columns.values()][:2] == ["Alpha", "Beta"]
         assert len({column.style for column in list(columns.values())[:6]}) == 6
 
@@ -218,9 +218,9 @@ def test_more_participants_than_fit_are_named_all_the_same() -> None:
 
 
 def test_waiting_is_counted() -> None:
-    column = Column(seat(("a/one",))[0], "cyan", "a/one", since=100.0)
-    assert column.doing(101.0) == "waiting"
-    assert column.doing(112.4) == "waiting for 12 s"
+    column = Column(make_participants(("a/one",))[0], "cyan", "a/one", waiting_since=100.0)
+    assert column.status_text(101.0) == "waiting"
+    assert column.status_text(112.4) == "waiting for 12 s"
 
 
 class TestRounds:
@@ -232,8 +232,8 @@ class TestRounds:
 
     def test_it_reads_from_top_to_bottom_and_nothing_is_printed_twice(self) -> None:
         file = StringIO()
-        live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
-        live.follow([sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA, *self.AGAIN])
+        live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+        live.apply_events([sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA, *self.AGAIN])
         live.close()
         assert ESCAPES.sub("", file.getvalue()) == snapshot("""\
 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
@@ -263,7 +263,7 @@ Still round.
 
     def test_what_has_ended_is_off_the_live_view_when_it_is_written_out(self) -> None:
         file = StringIO()
-        live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+        live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
         live([sits_down("a/one", "b/two"), *self.ALPHA[:3]])
         live._live.refresh()
         assert "╰" in file.getvalue()  # the edge of what is drawn live
@@ -338,17 +338,17 @@ class TestDebate:
 def drawn(*events: Event) -> str:
     """Return the live view as it stands after these events."""
     file = StringIO()
-    live = Live(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
-    live.follow(events)
-    Console(file=file, width=100).print(live.view())
+    live = LiveColumns(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
+    live.apply_events(events)
+    Console(file=file, width=100).print(live.render_view())
     return file.getvalue()
 
 
 def shown_before_the_end(*events: Event) -> str:
     """Return what was written out for good, before the live view is closed."""
     file = StringIO()
-    live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
-    live.follow(events)
+    live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+    live.apply_events(events)
     return ESCAPES.sub("", file.getvalue())
 
 

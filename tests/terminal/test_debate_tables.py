@@ -4,8 +4,8 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from moot.terminal.debate_findings import Findings
-from moot.terminal.debate_tables import tables
+from moot.terminal.debate_findings import DebateResults
+from moot.terminal.debate_tables import render_debate_tables
 from moot.types.events import Event
 from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated
 
@@ -13,10 +13,12 @@ STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
 
 def drawn(*found: Event, width: int = 80, terminal: bool = False) -> str:
-    findings, file = Findings(), StringIO()
+    findings, file = DebateResults(), StringIO()
     for event in debated(*found):
-        findings.hear(event)
-    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(tables(findings, STYLES))
+        findings.apply_event(event)
+    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(
+        render_debate_tables(findings, STYLES)
+    )
     return file.getvalue()
 
 

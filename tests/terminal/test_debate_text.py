@@ -1,17 +1,17 @@
 from inline_snapshot import snapshot
 
-from moot.terminal.debate_findings import Findings
-from moot.terminal.debate_text import minutes
+from moot.terminal.debate_findings import DebateResults
+from moot.terminal.debate_text import debate_report_lines
 from moot.types.debate import Ledger
 from moot.types.events import Event, LedgerMade
 from tests.terminal.findings import FOUND, debated
 
 
 def written(*found: Event) -> list[str]:
-    findings = Findings()
+    findings = DebateResults()
     for event in debated(*found):
-        findings.hear(event)
-    return minutes(findings)
+        findings.apply_event(event)
+    return debate_report_lines(findings)
 
 
 def test_every_fact_is_a_line_with_its_label() -> None:

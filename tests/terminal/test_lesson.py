@@ -4,7 +4,7 @@ from io import StringIO
 
 from inline_snapshot import snapshot
 
-from moot.terminal.lesson import Transcript
+from moot.terminal.lesson import LessonReader
 from moot.types.actions import Action
 from moot.types.drawing import Clear, DrawText
 from moot.types.events import ActionDropped, ActionTaken, Decided, Event, RunStarted
@@ -34,7 +34,7 @@ def drops(who: str, name: str, reason: str) -> Event:
 
 def read(*events: Event) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
-    reader = Transcript(out, err)
+    reader = LessonReader(out, err)
     for event in events:
         reader([event])
     reader.close()
@@ -117,7 +117,7 @@ def test_nothing_that_is_said_or_named_can_move_the_cursor() -> None:
 def test_all_events_at_once_read_like_one_after_the_other() -> None:
     events = [CLASS, decides("mira"), begins("mira"), says("mira", "Yes."), ends("mira", "Yes.")]
     out = StringIO()
-    reader = Transcript(out, StringIO())
+    reader = LessonReader(out, StringIO())
     reader(events)
     reader.close()
     assert out.getvalue() == read(*events)[0]

@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.terminal.readers import Json, Plain, Reader, Solo, bracketed, ending_words, safe
+from moot.terminal.readers import (
+    JsonLinesReader,
+    PlainReader,
+    RunReader,
+    SingleReader,
+    ending_line,
+    ending_text,
+    strip_control_chars,
+)
 from moot.types.events import Event, RunEnded, TurnEnded, TurnStarted
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from tests.terminal.dialogue import (
     BROKE,
     HARMLESS,
@@ -30,7 +38,7 @@ from tests.terminal.dialogue import (
 from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated, opens_stage
 
 
-def read(reader: Reader, *events: Event) -> None:
+def read(reader: RunReader, *events: Event) -> None:
     """Hand over events one at a time, as they happen."""
     for event in events:
         reader([event])
@@ -39,7 +47,7 @@ def read(reader: Reader, *events: Event) -> None:
 
 def alone(*events: Event, out: StringIO | None = None, err: StringIO | None = None) -> tuple[str, str]:
     out, err = out or StringIO(), err or StringIO()
-    read(Solo(out, err), sits_down("a/one"), begins("alpha"), *events)
+    read(SingleReader(out, err), sits_down("a/one"), begins("alpha"), *events)
     return out.getvalue(), err.getvalue()
 
 
@@ -58,7 +66,7 @@ class TestSolo:
 
     def test_text_is_there_before_the_turn_ends(self) -> None:
         out = StringIO()
-        Solo(out, StringIO())([says("alpha", "A table ")])
+        SingleReader(out, StringIO())([says("alpha", "A table ")])
         assert out.getvalue() == "A table "
 
     def test_details_follow_the_answer(self) -> None:
@@ -112,12 +120,12 @@ class TestSolo:
 @given(st.text())
 def test_safe_takes_out_controls_and_nothing_else(text: str) -> None:
     kept = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
-    assert safe(text) == "".join(kept)
+    assert strip_control_chars(text) == "".join(kept)
 
 
 def together(*events: Event) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
-    read(Plain(out, err), sits_down("a/one", "b/two", "c/three"), *events)
+    read(PlainReader(out, err), sits_down("a/one", "b/two", "c/three"), *events)
     return out.getvalue(), err.getvalue()
 
 
@@ -149,7 +157,7 @@ Why.
 
     def test_an_answer_is_printed_as_soon_as_those_before_it_are(self) -> None:
         out = StringIO()
-        reader = Plain(out, StringIO())
+        reader = PlainReader(out, StringIO())
         reader([sits_down("a/one", "b/two")])
         reader([ends("beta", "Second.", model="b/two")])
         assert out.getvalue() == ""
@@ -210,7 +218,7 @@ Squ
 
     def test_each_is_printed_when_it_ends(self) -> None:
         out = StringIO()
-        reader = Plain(out, StringIO())
+        reader = PlainReader(out, StringIO())
         lengths = []
         for event in (sits_down("a/one", "b/two", "c/three"), *self.ROUNDS):
             reader([event])
@@ -265,7 +273,7 @@ alpha, together.
 
     def test_what_is_found_is_not_printed_before_the_synthesis(self) -> None:
         out = StringIO()
-        reader = Plain(out, StringIO())
+        reader = PlainReader(out, StringIO())
         reader(debated(*FOUND)[:-1])
         assert "Overview" not in out.getvalue()
         assert out.getvalue().endswith("alpha, together.\n\n")
@@ -279,14 +287,14 @@ alpha, together.
 
     def test_whoever_nobody_waited_for_is_told_why(self) -> None:
         late = ends(
-            "beta", "Squ", status="stopped", finish=None, trouble=fault("timeout", "It was too slow.")
+            "beta", "Squ", status="stopped", finish=None, trouble=make_fault("timeout", "It was too slow.")
         )
         out, _ = together(opens_stage("initial"), late)
         assert "Squ\n[stopped: It was too slow.]\n" in out
 
     def test_a_screen_is_not_steered_by_what_was_found(self) -> None:
         out = Screen()
-        read(Plain(out, StringIO()), *debated(HOSTILE_SUMMARY))
+        read(PlainReader(out, StringIO()), *debated(HOSTILE_SUMMARY))
         assert "\x1b" not in out.getvalue()
         assert "title" in out.getvalue()
 
@@ -306,14 +314,14 @@ class TestJson:
 
     def test_lines_decode_back_to_the_events(self) -> None:
         out = StringIO()
-        read(Json(out), *self.EVENTS)
+        read(JsonLinesReader(out), *self.EVENTS)
         decode = msgspec.json.Decoder(Event).decode
         assert tuple(decode(line) for line in out.getvalue().rstrip("\n").split("\n")) == self.EVENTS
 
     @given(st.lists(st.text()))
     def test_an_event_is_one_line_whatever_was_said(self, words: list[str]) -> None:
         out = StringIO()
-        Json(out)([says("alpha", text) for text in words])
+        JsonLinesReader(out)([says("alpha", text) for text in words])
         *lines, rest = out.getvalue().split("\n")
         assert rest == ""
         assert [msgspec.json.decode(line)["text"] for line in lines] == words
@@ -343,14 +351,14 @@ class TestJson:
     ids=["completed", "stopped", "length", "failed", "partial"],
 )
 def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, in_brackets: str) -> None:
-    assert (ending_words(turn), bracketed(turn)) == (words, in_brackets)
+    assert (ending_text(turn), ending_line(turn)) == (words, in_brackets)
 
 
 def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
-    steering = fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
+    steering = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
     out, err = Screen(), Screen()
-    Solo(out, err)([notice("\x1b[2J", "alpha"), ends("alpha", status="failed", trouble=steering)])
-    Plain(out, err)([sits_down("a/one", "b/two"), notice("\x1b[2J", "alpha")])
+    SingleReader(out, err)([notice("\x1b[2J", "alpha"), ends("alpha", status="failed", trouble=steering)])
+    PlainReader(out, err)([sits_down("a/one", "b/two"), notice("\x1b[2J", "alpha")])
     assert "\x1b" not in out.getvalue() + err.getvalue()
 
 
@@ -360,7 +368,7 @@ def test_a_notice_about_nobody_names_nobody() -> None:
 
 def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> None:
     out = StringIO()
-    reader = Plain(out, StringIO())
+    reader = PlainReader(out, StringIO())
     reader([sits_down("a/one", "b/two"), ends("beta", "Done.")])
     assert out.getvalue() == ""
     reader.close()

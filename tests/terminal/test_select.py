@@ -2,41 +2,45 @@ from io import StringIO
 
 import pytest
 
-from moot.terminal.columns import Live
-from moot.terminal.lesson import Transcript
-from moot.terminal.readers import Plain, Reader, Solo
-from moot.terminal.select import Voice, reader_for
+from moot.terminal.columns import LiveColumns
+from moot.terminal.lesson import LessonReader
+from moot.terminal.readers import PlainReader, RunReader, SingleReader
+from moot.terminal.select import NoticePrinter, select_reader
 from tests.terminal.dialogue import Screen
 
 
 @pytest.mark.parametrize(
     ("mode", "participants", "screen", "reader"),
     [
-        ("single", 1, True, Solo),
-        ("parallel", 2, True, Live),
-        ("parallel", 2, False, Plain),
-        ("directed", 2, True, Transcript),
-        (None, 1, False, Solo),
+        ("single", 1, True, SingleReader),
+        ("parallel", 2, True, LiveColumns),
+        ("parallel", 2, False, PlainReader),
+        ("directed", 2, True, LessonReader),
+        (None, 1, False, SingleReader),
     ],
 )
 def test_the_reader_fits_where_it_is_read(
-    monkeypatch: pytest.MonkeyPatch, mode: str | None, participants: int, screen: bool, reader: type[Reader]
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str | None,
+    participants: int,
+    screen: bool,
+    reader: type[RunReader],
 ) -> None:
     monkeypatch.setattr("sys.stdout", Screen() if screen else StringIO())
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(reader_for(mode, participants), reader)
+    assert isinstance(select_reader(mode, participants), reader)
 
 
 def test_a_dumb_terminal_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(reader_for("parallel", 2), Plain)
+    assert isinstance(select_reader("parallel", 2), PlainReader)
 
 
 def test_what_is_said_beside_the_table_goes_through_its_reader(capsys: pytest.CaptureFixture[str]) -> None:
-    say, out, err = Voice(), StringIO(), StringIO()
+    say, out, err = NoticePrinter(), StringIO(), StringIO()
     say("before\x1b")
-    with say.beside(Plain(out, err)):
+    with say.attach_reader(PlainReader(out, err)):
         say("meanwhile")
     say("after")
     assert err.getvalue() == "moot: meanwhile\n"

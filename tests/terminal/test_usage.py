@@ -2,8 +2,8 @@ from inline_snapshot import snapshot
 
 from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
-from moot.types.events import FINDINGS, Agreed, Decided
-from moot.types.participants import seat
+from moot.types.events import ANALYSIS_RESULTS, Agreed, Decided
+from moot.types.participants import make_participants
 from tests.terminal.dialogue import BROKE, REJECTED, ends
 from tests.terminal.findings import FOUND
 
@@ -16,7 +16,7 @@ def test_usage_is_one_line_a_participant() -> None:
         ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
         ends("epsilon", model="e/five", cost=120.0),
     ]
-    assert usage_lines(seat(("a/one",) * 5), turns) == snapshot(
+    assert usage_lines(make_participants(("a/one",) * 5), turns) == snapshot(
         [
             "Alpha · a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
             "Beta · b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
@@ -34,7 +34,7 @@ def test_the_turns_of_one_participant_are_added_up() -> None:
         ends("alpha", cost=0.2, usage=Usage(1, 2, cached=3), model="z/fallback", first_token=0.75),
         ends("beta", model="b/two", cost=None),
     ]
-    assert usage_lines(seat(("a/one", "b/two")), turns) == snapshot(
+    assert usage_lines(make_participants(("a/one", "b/two")), turns) == snapshot(
         [
             "Alpha · a/one, z/fallback: 2 turns, 11 in, 22 out, 3 cached, $0.30, first token 0.75 s, 4.00 s in all",
             "Beta · b/two: 2 turns, 20 in, 40 out, cost unknown, first token 0.50 s, 4.00 s in all",
@@ -43,17 +43,21 @@ def test_the_turns_of_one_participant_are_added_up() -> None:
 
 
 def test_estimates_and_tiny_costs_are_called_so() -> None:
-    (estimated,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
-    (tiny,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=4e-7)])
+    (estimated,) = usage_lines(
+        make_participants(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))]
+    )
+    (tiny,) = usage_lines(make_participants(("a/one",)), [ends("alpha", cost=4e-7)])
     assert "about $0.1" in estimated
     assert "less than $0.000001" in tiny
 
 
 def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
-    found = [gate, *(one for one in FOUND if isinstance(one, FINDINGS))]
+    found = [gate, *(one for one in FOUND if isinstance(one, ANALYSIS_RESULTS))]
     turns = [ends("alpha", cost=0.1), ends("beta", model="b/two", cost=0.2)]
-    *_, gated, summary, ledger, ranking, everything = usage_lines(seat(("a/one", "b/two")), turns, found)
+    *_, gated, summary, ledger, ranking, everything = usage_lines(
+        make_participants(("a/one", "b/two")), turns, found
+    )
     assert [gated, summary, ledger, ranking, everything] == snapshot(
         [
             "Gate · a/one: 9 in, 1 out, $0.05",
@@ -67,7 +71,9 @@ def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> N
 
 def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
-    assert usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1)], [gate])[-1].endswith("cost unknown")
+    assert usage_lines(make_participants(("a/one",)), [ends("alpha", cost=0.1)], [gate])[-1].endswith(
+        "cost unknown"
+    )
 
 
 def test_a_director_is_counted_where_a_model_was_asked() -> None:
@@ -75,5 +81,5 @@ def test_a_director_is_counted_where_a_model_was_asked() -> None:
     asked = Decided(
         basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05
     )
-    lines = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1)], [rules, asked])
+    lines = usage_lines(make_participants(("a/one",)), [ends("alpha", cost=0.1)], [rules, asked])
     assert lines[-2] == "Director · a/one: 9 in, 1 out, $0.05"

@@ -1,13 +1,13 @@
 from moot.providers.scripted.scripts import Script, Scripts
-from moot.testing.frames import event, frames
+from moot.testing.frames import answer_frames, encode_event
 from moot.testing.wire_formats.openai import OpenAIDialect
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 
 
 def written(trouble: str) -> list[bytes]:
     scripts = Scripts({"x": Script(answer="abcdef", chunk=3, fault=trouble, fault_after=0)})
-    performance = scripts.perform(ModelRequest(model="x", messages=(user("?"),)))
-    return [event(frame, trouble) for frame in frames(OpenAIDialect(), performance)]
+    performance = scripts.next_reply(ModelRequest(model="x", messages=(user_message("?"),)))
+    return [encode_event(frame, trouble) for frame in answer_frames(OpenAIDialect(), performance)]
 
 
 def test_a_plain_answer() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from moot.tools.mcp import McpToolbox
-from moot.tools.mcp_transports import address_open, command_running
+from moot.tools.mcp_transports import open_http_transport, open_stdio_transport
 from tests.tools import server
 
 COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))
@@ -41,14 +41,14 @@ PATIENT = 120.0  # seconds, on a machine that does much else
 
 
 def by_command(how: str = "", seconds: float = PATIENT, **environment: str) -> McpToolbox:
-    connect = partial(command_running, OTHERS.get(how, (*COMMAND, how)), environment)
+    connect = partial(open_stdio_transport, OTHERS.get(how, (*COMMAND, how)), environment)
     return McpToolbox("test", connect, start_seconds=seconds)
 
 
 def by_address(
     url: str, headers: Mapping[str, str] | None = None, *, anywhere: bool = True, seconds: float = PATIENT
 ) -> McpToolbox:
-    connect = partial(address_open, url, headers or {}, anywhere=anywhere)
+    connect = partial(open_http_transport, url, headers or {}, allow_private_hosts=anywhere)
     return McpToolbox("test", connect, list((headers or {}).values()), start_seconds=seconds)
 
 

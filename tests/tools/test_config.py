@@ -1,41 +1,41 @@
 import pytest
 
-from moot.tools.config import ServerConfig, UserServer, configured, named_by_user
-from moot.types.errors import Unavailable
+from moot.tools.config import ServerConfig, UserServer, create_configured_toolbox, create_url_toolbox
+from moot.types.errors import FeatureUnavailable
 from tests.tools.servers import COMMAND, at_an_address
 
 
 def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
     some = ServerConfig(command=("x",), trusted=("look_up",))
-    assert (some.trusts("look_up"), some.trusts("write_down")) == (True, False)
-    assert ServerConfig(command=("x",), approve="never").trusts("write_down")
+    assert (some.trusts_tool("look_up"), some.trusts_tool("write_down")) == (True, False)
+    assert ServerConfig(command=("x",), approve="never").trusts_tool("write_down")
 
 
 async def test_a_command_of_the_settings() -> None:
-    box = await configured("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
-    assert "write_down" in [info.name for info in await box.tools()]
+    box = await create_configured_toolbox("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
+    assert "write_down" in [info.name for info in await box.list_tools()]
     await box.aclose()
 
 
 async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_user_not() -> None:
     async with at_an_address() as url:
-        box = await configured(
+        box = await create_configured_toolbox(
             "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
         )
-        assert await box.tools()
+        assert await box.list_tools()
         await box.aclose()
-        theirs = await named_by_user("test", UserServer(url=url, headers={}), anywhere=False)
-        with pytest.raises(Unavailable, match="private network"):
-            await theirs.tools()
+        theirs = await create_url_toolbox("test", UserServer(url=url, headers={}), allow_private_hosts=False)
+        with pytest.raises(FeatureUnavailable, match="private network"):
+            await theirs.list_tools()
         await theirs.aclose()
 
 
 async def test_a_server_is_not_asked_without_the_headers_that_it_is_to_be_sent() -> None:
     config = ServerConfig(url="https://a.example", header_env={"Authorization": "KEY"})
     with pytest.raises(
-        Unavailable, match="The tool server test is not asked: KEY of its header_env is not set"
+        FeatureUnavailable, match="The tool server test is not asked: KEY of its header_env is not set"
     ):
-        await configured("test", config, {})
+        await create_configured_toolbox("test", config, {})
 
 
 def test_headers_are_not_shown() -> None:

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moot.tools.fake import FakeTool, FakeToolbox
-from moot.types.tools import Outcome, ToolInfo
+from moot.types.tools import ToolInfo, ToolOutcome
 
 
 async def broken(_: Mapping[str, Any]) -> str:
@@ -11,7 +11,7 @@ async def broken(_: Mapping[str, Any]) -> str:
 
 async def test_it_remembers_what_was_called_and_that_it_was_closed() -> None:
     box = FakeToolbox(FakeTool(ToolInfo(name="write"), broken))
-    assert await box.call("write", {"a": 1}) == Outcome("write failed: no disk", is_error=True)
-    assert (box.called, box.closed) == ([("write", {"a": 1})], False)
+    assert await box.call_tool("write", {"a": 1}) == ToolOutcome("write failed: no disk", is_error=True)
+    assert (box.calls, box.closed) == ([("write", {"a": 1})], False)
     await box.aclose()
     assert box.closed

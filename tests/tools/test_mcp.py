@@ -6,8 +6,8 @@ import mcp_types as types
 import pytest
 from mcp.client import stdio
 
-from moot.tools.mcp import McpToolbox, text_of
-from moot.types.errors import Unavailable
+from moot.tools.mcp import McpToolbox, result_text
+from moot.types.errors import FeatureUnavailable
 from tests.tools.servers import at_an_address, by_address, by_command
 
 SHORT = 0.5
@@ -15,16 +15,16 @@ SHORT = 0.5
 
 async def test_only_what_says_that_it_reads_has_no_effects() -> None:
     box = by_command()
-    effects = {info.name: info.effects for info in await box.tools()}
+    effects = {info.name: info.effects for info in await box.list_tools()}
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
 
 
 async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -> None:
     box = by_command("official")
-    effects = {info.name: info.effects for info in await box.tools()}
-    found = await box.call("look_up", {"word": "moot"})
-    failed = await box.call("fail", {})
+    effects = {info.name: info.effects for info in await box.list_tools()}
+    found = await box.call_tool("look_up", {"word": "moot"})
+    failed = await box.call_tool("fail", {})
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
     assert (found.is_error, found.content) == (False, "moot: a meeting")
@@ -33,38 +33,38 @@ async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -
 
 async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() -> None:
     box = by_command()
-    died = await box.call("die", {})
+    died = await box.call_tool("die", {})
     assert died.is_error
     assert "The tool server test has ended" in died.content
-    assert (await box.call("look_up", {"word": "moot"})).content == "moot: a meeting"
+    assert (await box.call_tool("look_up", {"word": "moot"})).content == "moot: a meeting"
     await box.aclose()
 
 
 async def test_a_megabyte_comes_whole_whichever_way() -> None:
     async with at_an_address() as url:
         for box in (by_command(), by_address(url)):
-            much = await box.call("megabyte", {})
+            much = await box.call_tool("megabyte", {})
             await box.aclose()
             assert (much.is_error, much.content) == (False, "x" * 1_000_000)
 
 
 async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() -> None:
     box = by_command()
-    await box.tools()
-    waiting = asyncio.create_task(box.call("hang", {}))
+    await box.list_tools()
+    waiting = asyncio.create_task(box.call_tool("hang", {}))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert (await box.call("look_up", {"word": "moot"})).content == "moot: a meeting"
+    assert (await box.call_tool("look_up", {"word": "moot"})).content == "moot: a meeting"
     await box.aclose()
 
 
 async def test_a_server_that_dies_at_its_start() -> None:
     box = by_command("dies")
-    with pytest.raises(Unavailable, match="The tool server test has ended, or cannot be reached"):
-        await box.tools()
-    failed = await box.call("look_up", {"word": "moot"})
+    with pytest.raises(FeatureUnavailable, match="The tool server test has ended, or cannot be reached"):
+        await box.list_tools()
+    failed = await box.call_tool("look_up", {"word": "moot"})
     assert failed.is_error
     await box.aclose()
 
@@ -72,8 +72,8 @@ async def test_a_server_that_dies_at_its_start() -> None:
 @pytest.mark.parametrize("how", ["hangs", "mute"])
 async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for(how: str) -> None:
     box = by_command(how, seconds=SHORT)
-    with pytest.raises(Unavailable, match=r"did not (start|list its tools) within 0.5 s"):
-        await box.tools()
+    with pytest.raises(FeatureUnavailable, match=r"did not (start|list its tools) within 0.5 s"):
+        await box.list_tools()
     async with asyncio.timeout(60):
         await box.aclose()
 
@@ -82,27 +82,27 @@ async def test_closing_does_not_wait_for_a_server_that_does_not_end(monkeypatch:
     for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
         monkeypatch.setattr(stdio, name, SHORT)
     box = by_command("stubborn")
-    await box.tools()
+    await box.list_tools()
     async with asyncio.timeout(60):
         await box.aclose()
 
 
 async def test_secrets_are_not_repeated_whoever_says_them() -> None:
     def connect() -> object:
-        raise Unavailable("sk-canary was refused")
+        raise FeatureUnavailable("sk-canary was refused")
 
     box = McpToolbox("test", connect, ["sk-canary"])  # type: ignore[arg-type]
-    with pytest.raises(Unavailable, match=r"\[secret\] was refused"):
-        await box.tools()
+    with pytest.raises(FeatureUnavailable, match=r"\[secret\] was refused"):
+        await box.list_tools()
 
 
 async def test_what_is_too_short_to_be_a_secret_is_left_where_it_stands() -> None:
     def connect() -> object:
-        raise Unavailable("1 of 10 was refused")
+        raise FeatureUnavailable("1 of 10 was refused")
 
     box = McpToolbox("test", connect, ["1"])  # type: ignore[arg-type]
-    with pytest.raises(Unavailable, match="1 of 10 was refused"):
-        await box.tools()
+    with pytest.raises(FeatureUnavailable, match="1 of 10 was refused"):
+        await box.list_tools()
 
 
 async def test_closing_waits_for_every_server_that_was_started() -> None:
@@ -123,8 +123,8 @@ async def test_closing_waits_for_every_server_that_was_started() -> None:
 
     box = McpToolbox("test", connect, start_seconds=0.01)  # type: ignore[arg-type]
     for _ in range(2):
-        with pytest.raises(Unavailable, match="did not start"):
-            await box.tools()
+        with pytest.raises(FeatureUnavailable, match="did not start"):
+            await box.list_tools()
     closing.set()
     await box.aclose()
     assert sorted(ended) == started == [0, 1]
@@ -133,7 +133,7 @@ async def test_closing_waits_for_every_server_that_was_started() -> None:
 def test_a_result_is_written_as_text() -> None:
     text = types.TextContent(type="text", text="words")
     picture = types.ImageContent(type="image", data="", mime_type="image/png")
-    assert text_of(types.CallToolResult(content=[text, picture])) == (
+    assert result_text(types.CallToolResult(content=[text, picture])) == (
         "words\n\n[Left out: image/png, which is no text]"
     )
-    assert text_of(types.CallToolResult(content=[], structured_content={"a": 1})) == '{"a":1}'
+    assert result_text(types.CallToolResult(content=[], structured_content={"a": 1})) == '{"a":1}'

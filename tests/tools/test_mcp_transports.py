@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from moot.tools.mcp import McpToolbox
-from moot.tools.mcp_transports import command_running
-from moot.types.errors import Unavailable
+from moot.tools.mcp_transports import open_stdio_transport
+from moot.types.errors import FeatureUnavailable
 from tests.tools.servers import at_an_address, by_address, by_command, listening
 
 CANARY = "Bearer sk-canary-0123456789"
@@ -21,9 +21,9 @@ CANARY = "Bearer sk-canary-0123456789"
 async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -> None:
     async with at_an_address() as url:
         box = by_address(url, anywhere=False)
-        with pytest.raises(Unavailable, match=r"127\.0\.0\.1 is in a private network"):
-            await box.tools()
-        assert (await box.call("look_up", {"word": "moot"})).is_error
+        with pytest.raises(FeatureUnavailable, match=r"127\.0\.0\.1 is in a private network"):
+            await box.list_tools()
+        assert (await box.call_tool("look_up", {"word": "moot"})).is_error
         await box.aclose()
 
 
@@ -37,8 +37,8 @@ async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.M
     async with at_an_address() as url:
         port = url.rpartition(":")[2].partition("/")[0]
         box = by_address(f"http://tools.example:{port}/mcp", anywhere=False)
-        with pytest.raises(Unavailable):  # it came there, by a name that the server does not know
-            await box.tools()
+        with pytest.raises(FeatureUnavailable):  # it came there, by a name that the server does not know
+            await box.list_tools()
         await box.aclose()
     assert set(asked) == {("tools.example", int(port))}
 
@@ -58,8 +58,8 @@ async def test_no_redirect_leads_elsewhere() -> None:
         app = Starlette(routes=[Route("/mcp", redirect, methods=["GET", "POST", "DELETE"])])
         async with listening(app) as url:
             box = by_address(f"{url}/mcp")
-            with pytest.raises(Unavailable):
-                await box.tools()
+            with pytest.raises(FeatureUnavailable):
+                await box.list_tools()
             await box.aclose()
     assert called == []
 
@@ -71,8 +71,8 @@ async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
     app = Starlette(routes=[Route("/mcp", echo, methods=["GET", "POST", "DELETE"])])
     async with listening(app) as url:
         box = by_address(f"{url}/mcp", {"Authorization": CANARY})
-        with pytest.raises(Unavailable) as refused:
-            await box.tools()
+        with pytest.raises(FeatureUnavailable) as refused:
+            await box.list_tools()
         await box.aclose()
     assert "canary" not in str(refused.value)
 
@@ -100,7 +100,7 @@ async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> 
 
     async with listening(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
         box = by_address(f"{url}/mcp")
-        outcome = await box.call("much", {})
+        outcome = await box.call_tool("much", {})
         await box.aclose()
     assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
 
@@ -113,8 +113,8 @@ async def test_nobody_at_an_address() -> None:
     words = (
         rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
     )
-    with pytest.raises(Unavailable, match=words):
-        await box.tools()
+    with pytest.raises(FeatureUnavailable, match=words):
+        await box.list_tools()
     await box.aclose()
 
 
@@ -123,19 +123,19 @@ async def test_a_command_is_given_only_what_it_is_to_know(
 ) -> None:
     monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
     box = by_command()
-    await box.call("write_down", {"text": "one"})
+    await box.call_tool("write_down", {"text": "one"})
     await box.aclose()
     assert not (tmp_path / "ours").exists()
     box = by_command(NOTES=str(tmp_path / "its"))
-    await box.call("write_down", {"text": "two"})
+    await box.call_tool("write_down", {"text": "two"})
     await box.aclose()
     assert (tmp_path / "its").read_text() == "two\n"
 
 
 async def test_a_command_that_is_not_there() -> None:
-    box = McpToolbox("test", lambda: command_running([os.devnull], {}))
-    with pytest.raises(Unavailable, match="The command of the tool server test cannot be run"):
-        await box.tools()
+    box = McpToolbox("test", lambda: open_stdio_transport([os.devnull], {}))
+    with pytest.raises(FeatureUnavailable, match="The command of the tool server test cannot be run"):
+        await box.list_tools()
 
 
 async def test_the_last_words_of_a_command_that_dies_at_its_start_are_logged_without_what_is_secret(
@@ -143,9 +143,11 @@ async def test_the_last_words_of_a_command_that_dies_at_its_start_are_logged_wit
 ) -> None:
     dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"
     given = {"KEY": "canary-0123456789"}
-    box = McpToolbox("test", lambda: command_running([sys.executable, "-c", dies], given), [*given.values()])
-    with pytest.raises(Unavailable) as refused:
-        await box.tools()
+    box = McpToolbox(
+        "test", lambda: open_stdio_transport([sys.executable, "-c", dies], given), [*given.values()]
+    )
+    with pytest.raises(FeatureUnavailable) as refused:
+        await box.list_tools()
     await box.aclose()
     assert str(refused.value) == (
         "The tool server test has ended, or cannot be reached. The log has its last words."

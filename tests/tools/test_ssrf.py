@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from moot.tools.ssrf import is_public, public_address
-from moot.types.errors import Refused
+from moot.types.errors import Forbidden
 
 PRIVATE = [
     "127.0.0.1",
@@ -42,7 +42,7 @@ def test_the_rest_is(address: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "2130706433", "0x7f.1"])
 async def test_a_name_is_refused_by_where_it_leads(host: str) -> None:
-    with pytest.raises(Refused, match=r"private network|cannot be found"):
+    with pytest.raises(Forbidden, match=r"private network|cannot be found"):
         await public_address(host, 80)
 
 
@@ -55,5 +55,5 @@ async def test_a_name_that_leads_to_one_of_each_is_refused(monkeypatch: pytest.M
         return [(2, 1, 6, "", (address, 80)) for address in ("93.184.216.34", "127.0.0.1")]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", both)
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(Forbidden, match="private network"):
         await public_address("tools.example", 80)

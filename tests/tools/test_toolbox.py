@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
-from moot.engine.tools.builtin import OwnTools
+from moot.engine.tools.builtin import BuiltinTools
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.whiteboards import Boards
+from moot.engine.whiteboards import Whiteboards
 from moot.store.discussions.discussions import Discussions
-from moot.store.library.insights import Insights, Vectors
+from moot.store.library.insights import Insights, InsightVectors
 from moot.tools.fake import FakeTool, FakeToolbox
-from moot.tools.toolbox import Toolbox, misfit
+from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.tools import ToolInfo
 from tests.store.people import ANNA, discuss, settled
 from tests.tools.servers import at_an_address, by_address, by_command
@@ -53,8 +53,8 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
             case "own":
                 database = await stack.enter_async_context(settled("sqlite", tmp_path))
                 here = await discuss(database)
-                search = InsightSearch(Insights(database), Vectors(database))
-                own = OwnTools(ANNA, here.id, Discussions(database), search, Boards(database))
+                search = InsightSearch(Insights(database), InsightVectors(database))
+                own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(database))
                 found = Case(own, "search_knowledge", {"words": "moot"}, "Nothing was found.")
             case "command":
                 found.toolbox = by_command()
@@ -65,30 +65,30 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_arguments_fit(case: Case) -> None:
-    tools = {info.name: info for info in await case.toolbox.tools()}
+    tools = {info.name: info for info in await case.toolbox.list_tools()}
     assert all(info.description for info in tools.values())
-    assert misfit(bytes(tools[case.name].parameters), case.arguments) is None
-    assert misfit(bytes(tools[case.name].parameters), {})
+    assert find_argument_problem(bytes(tools[case.name].parameters), case.arguments) is None
+    assert find_argument_problem(bytes(tools[case.name].parameters), {})
     assert not tools[case.name].effects
 
 
 async def test_a_call_comes_to_text(case: Case) -> None:
-    outcome = await case.toolbox.call(case.name, case.arguments)
+    outcome = await case.toolbox.call_tool(case.name, case.arguments)
     assert (case.comes in outcome.content, outcome.is_error) == (True, False)
 
 
 async def test_calls_are_made_side_by_side(case: Case) -> None:
-    calls = [case.toolbox.call(case.name, case.arguments) for _ in range(5)]
+    calls = [case.toolbox.call_tool(case.name, case.arguments) for _ in range(5)]
     assert all(case.comes in outcome.content for outcome in await asyncio.gather(*calls))
 
 
 async def test_a_tool_that_is_not_there_is_an_error_in_words(case: Case) -> None:
-    outcome = await case.toolbox.call("fly", {})
+    outcome = await case.toolbox.call_tool("fly", {})
     assert (outcome.is_error, "fly" in outcome.content) == (True, True)
 
 
 async def test_wrong_arguments_are_an_error_in_words(case: Case) -> None:
-    outcome = await case.toolbox.call(case.name, {"wrong": 1})
+    outcome = await case.toolbox.call_tool(case.name, {"wrong": 1})
     assert outcome.is_error
     assert outcome.content
 
@@ -107,7 +107,7 @@ SCHEMA = {
 
 
 def wrong(schema: dict[str, Any], arguments: Any) -> str | None:
-    return misfit(msgspec.json.encode(schema), arguments)
+    return find_argument_problem(msgspec.json.encode(schema), arguments)
 
 
 def test_what_fits_is_right() -> None:

@@ -9,14 +9,14 @@ from moot.services.run_reports import LaneReport, Report
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message
 from moot.types.events import Agreed, Decided
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.files import StoredFile
-from moot.types.participants import seat
-from moot.types.versions import Turn
+from moot.types.participants import make_participants
+from moot.types.versions import VersionedTurn
 from tests.terminal.findings import LEDGER, RANKING, SUMMARY
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
-PARTICIPANTS = seat(("a/one", "b/two", "c/three"))
+PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 DISCUSSION = Discussion(
     id="dis_1",
     title="Shall we split it?",
@@ -60,16 +60,21 @@ def said(place: int, words: str, stage: str = "initial", **more: Any) -> Message
     return Message(discussion="dis_1", content=words, participant=who.id, stage=stage, **given | more)
 
 
-def turns(messages: Iterable[Message]) -> list[Turn]:
+def turns(messages: Iterable[Message]) -> list[VersionedTurn]:
     """Turns that have one version each."""
-    return [Turn(one) for one in messages]
+    return [VersionedTurn(one) for one in messages]
 
 
 MESSAGES = (
     asked(files=("file_1",)),
     said(0, "**Split** it now.", thoughts="The teams wait."),
     said(
-        1, "", status="failed", fault=fault("auth", "Key rejected for b (HTTP 401)."), usage=None, cost=None
+        1,
+        "",
+        status="failed",
+        fault=make_fault("auth", "Key rejected for b (HTTP 401)."),
+        usage=None,
+        cost=None,
     ),
     said(2, "Wait a quar", status="partial", details="Figures: none."),
     said(0, "I keep my position.", "debate"),

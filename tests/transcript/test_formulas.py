@@ -2,12 +2,12 @@
 
 import pytest
 
-from moot.transcript.formulas import LONGEST, MOST_LINES, Formulas
-from moot.transcript.html import Work
-from moot.transcript.html_markdown import Rendering
+from moot.transcript.formulas import MAX_FORMULA_CHARS, MAX_FORMULA_LINES, FormulaRenderer
+from moot.transcript.html import TimeBudget
+from moot.transcript.html_markdown import MarkdownRenderer
 from tests.transcript.reading import harmless
 
-render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file
+render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
 
 def labels(markdown: str) -> list[str]:
@@ -52,8 +52,8 @@ def test_formulas_are_found_between_the_usual_signs(markdown: str, formulas: lis
         "$ $",
         r"\(",
         r"\( \)",
-        "$" + "x" * LONGEST + "y$",
-        "$$\n\n" + "x\n\n" * MOST_LINES + "$$",
+        "$" + "x" * MAX_FORMULA_CHARS + "y$",
+        "$$\n\n" + "x\n\n" * MAX_FORMULA_LINES + "$$",
     ],
 )
 def test_what_only_looks_like_a_formula_is_text(markdown: str) -> None:
@@ -66,16 +66,16 @@ def test_a_formula_that_text_goes_on_after_does_not_reach_for_a_later_sign() -> 
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_what_cannot_be_read_is_shown_as_it_is_written(apart: bool) -> None:
-    shown = Formulas().drawn(r"\frac{<b>", apart=apart)
+    shown = FormulaRenderer().render_formula(r"\frac{<b>", is_block=apart)
     assert shown == ("<pre><code>\\frac{&lt;b&gt;</code></pre>" if apart else "<code>\\frac{&lt;b&gt;</code>")
 
 
 def test_after_so_much_work_formulas_are_shown_as_they_are_written() -> None:
-    formulas = Formulas(Work(0.0))
-    assert formulas.drawn("x", apart=False) == "<code>x</code>"
+    formulas = FormulaRenderer(TimeBudget(0.0))
+    assert formulas.render_formula("x", is_block=False) == "<code>x</code>"
 
 
 def test_a_formula_stands_on_the_line_of_its_text() -> None:
-    shown = Formulas().drawn("y", apart=False)
+    shown = FormulaRenderer().render_formula("y", is_block=False)
     assert 'style="vertical-align:-0.' in shown
     assert 'height="0.' in shown

@@ -2,17 +2,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moot.transcript.html import Work, element, listed, words
-from moot.whiteboard.render.elements import printable
+from moot.transcript.html import TimeBudget, escape_html, html_element, html_list
+from moot.whiteboard.render.elements import replace_unprintable
 from tests.transcript.reading import Reading
 
 
 def test_an_element_is_closed_also_when_it_is_empty() -> None:
-    assert element("p") == "<p></p>"
-    assert element("p", "a", "<b>b</b>", class_="x", aria_label="y", id=None) == (
+    assert html_element("p") == "<p></p>"
+    assert html_element("p", "a", "<b>b</b>", class_="x", aria_label="y", id=None) == (
         '<p class="x" aria-label="y">a<b>b</b></p>'
     )
-    assert listed(["a", "b"], "ol", class_="x") == '<ol class="x"><li>a</li><li>b</li></ol>'
+    assert html_list(["a", "b"], "ol", class_="x") == '<ol class="x"><li>a</li><li>b</li></ol>'
 
 
 def parsed(text: str) -> str:
@@ -25,27 +25,27 @@ def parsed(text: str) -> str:
 @example("a\r\r\n\n\r", "\n\r\n")
 @example("\0&#13;&amp", "'\"><p title=x>")
 def test_text_stays_text_between_tags_and_in_attributes(text: str, value: str) -> None:
-    (node,) = Reading(element("p", words(text), title=value)).nodes
+    (node,) = Reading(html_element("p", escape_html(text), title=value)).nodes
     assert {name: parsed(said) for name, said in node.attributes.items()} == {
-        "title": parsed(printable(value))
+        "title": parsed(replace_unprintable(value))
     }
-    assert parsed(node.text) == parsed(printable(text))
+    assert parsed(node.text) == parsed(replace_unprintable(text))
 
 
 def test_it_is_over_when_it_has_taken_long_enough() -> None:
     times = iter([0.0, 2.0, 10.0, 11.0])
-    work = Work(3.0, lambda: next(times))
-    with work.going_on():
+    work = TimeBudget(3.0, lambda: next(times))
+    with work.track_time():
         pass
-    assert not work.is_over
-    with work.going_on():
+    assert not work.is_spent
+    with work.track_time():
         pass
-    assert work.is_over
+    assert work.is_spent
 
 
 def test_work_that_fails_counts_too() -> None:
     times = iter([0.0, 5.0])
-    work = Work(3.0, lambda: next(times))
-    with pytest.raises(ValueError, match="No"), work.going_on():
+    work = TimeBudget(3.0, lambda: next(times))
+    with pytest.raises(ValueError, match="No"), work.track_time():
         raise ValueError("No")
-    assert work.is_over
+    assert work.is_spent

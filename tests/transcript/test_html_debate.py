@@ -3,17 +3,17 @@
 from msgspec.structs import replace
 
 from moot.services.run_reports import Report
-from moot.transcript.html import words
-from moot.transcript.html_debate import minutes
-from moot.transcript.labels import Names
+from moot.transcript.html import escape_html
+from moot.transcript.html_debate import render_debate_report
+from moot.transcript.labels import ParticipantNames
 from tests.transcript.reading import Reading, harmless
 from tests.transcript.samples import LESSON, REPORT
 
-NAMES = Names(alpha="Alpha", beta="Beta", gamma="Gamma")
+NAMES = ParticipantNames(alpha="Alpha", beta="Beta", gamma="Gamma")
 
 
 def read(report: Report) -> Reading:
-    return harmless(minutes(report, NAMES, lambda who: words(NAMES[who])))
+    return harmless(render_debate_report(report, NAMES, lambda who: escape_html(NAMES[who])))
 
 
 def test_the_summary_is_a_table_of_who_stands_where() -> None:

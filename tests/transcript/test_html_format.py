@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from moot.transcript.html_format import POLICY, Page
+from moot.transcript.html_format import CONTENT_SECURITY_POLICY, HtmlFormat
 from moot.types.drawing import DrawCode, DrawLatex, DrawTable, DrawText
 from moot.types.faults import Fault
-from moot.types.participants import COLOURS, Participant
-from moot.types.versions import Turn
-from moot.whiteboard.state import EMPTY, replayed
+from moot.types.participants import PARTICIPANT_COLOURS, Participant
+from moot.types.versions import VersionedTurn
+from moot.whiteboard.state import EMPTY_BOARD, replay_actions
 from tests.transcript.reading import Reading, harmless
 from tests.transcript.samples import (
     DISCUSSION,
@@ -49,12 +49,12 @@ KEPT = {
 
 
 def told() -> str:
-    page = Page()
+    page = HtmlFormat()
     return (
-        page.begin(DISCUSSION)
-        + page.said(turns(MESSAGES), FILES)
-        + page.found(REPORT)
-        + page.end(replayed(DRAWN))
+        page.render_start(DISCUSSION)
+        + page.render_turns(turns(MESSAGES), FILES)
+        + page.render_report(REPORT)
+        + page.render_end(replay_actions(DRAWN))
     )
 
 
@@ -85,7 +85,7 @@ def test_everything_is_told_and_in_its_order() -> None:
 
 def test_it_needs_nothing_but_itself() -> None:
     page = told()
-    assert f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">' in page
+    assert f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">' in page
     assert page.index("Content-Security-Policy") < page.index("<style>")
     assert "<script" not in page
     assert not re.search(r"(src|href)=\"(?!#)", page)
@@ -94,7 +94,7 @@ def test_it_needs_nothing_but_itself() -> None:
 def test_everybody_has_a_colour_that_stays() -> None:
     read = Reading(told())
     cards = [node.attributes["style"] for node in read.nodes if node.name == "article"]
-    alpha, beta, gamma = (f"--own:{one}" for one in COLOURS[:3])
+    alpha, beta, gamma = (f"--own:{one}" for one in PARTICIPANT_COLOURS[:3])
     assert cards == ["--own:var(--soft)", alpha, beta, gamma, alpha, gamma, alpha]
     chips = {
         node.text: node.attributes["style"]
@@ -105,35 +105,41 @@ def test_everybody_has_a_colour_that_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "shown"), [("#123abc", "#123abc"), ("", COLOURS[0]), ("red;x:url(//a)", COLOURS[0])]
+    ("own", "shown"),
+    [("#123abc", "#123abc"), ("", PARTICIPANT_COLOURS[0]), ("red;x:url(//a)", PARTICIPANT_COLOURS[0])],
 )
 def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
     first, *others = DISCUSSION.participants
-    page = Page()
+    page = HtmlFormat()
     read = harmless(
-        page.begin(replace(DISCUSSION, participants=(replace(first, colour=own), *others))) + page.end(EMPTY)
+        page.render_start(replace(DISCUSSION, participants=(replace(first, colour=own), *others)))
+        + page.render_end(EMPTY_BOARD)
     )
     assert [node.attributes["style"] for node in read.nodes if node.text == "Alpha"] == [f"--own:{shown}"]
 
 
 def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
-    page = Page()
-    read = Reading(page.begin(DISCUSSION) + page.found(REPORT) + page.end(EMPTY))
+    page = HtmlFormat()
+    read = Reading(page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD))
     assert {node.attributes["href"] for node in read.nodes if node.name == "a"} == {"#msg_1"}
 
 
 def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> None:
     acted = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
-    page = Page()
-    text = page.begin(DISCUSSION) + page.said(turns([asked(audience=("beta",)), acted]), {}) + page.end(EMPTY)
+    page = HtmlFormat()
+    text = (
+        page.render_start(DISCUSSION)
+        + page.render_turns(turns([asked(audience=("beta",)), acted]), {})
+        + page.render_end(EMPTY_BOARD)
+    )
     read = harmless(text)
     assert "only for Beta" in read.texts("span", "model")
     assert read.texts("p", "acts") == ["On the board: open"]
 
 
 def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
-    page = Page()
-    read = harmless(page.begin(DISCUSSION) + page.found(LESSON) + page.end(EMPTY))
+    page = HtmlFormat()
+    read = harmless(page.render_start(DISCUSSION) + page.render_report(LESSON) + page.render_end(EMPTY_BOARD))
     assert read.texts("li")[3:] == [
         "Alpha has the word. It begins.",
         "The person has the word. A question was asked.",
@@ -147,16 +153,18 @@ def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
 
 
 def test_rounds_have_headings_and_single_answers_have_none() -> None:
-    page = Page()
+    page = HtmlFormat()
     rounds = [said(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)]
-    text = page.begin(DISCUSSION) + page.said(turns([asked(), *rounds, said(0, "So.", "answer")]), {})
-    assert Reading(text + page.end(EMPTY)).texts("h2") == ["Round 1", "Round 2"]
+    text = page.render_start(DISCUSSION) + page.render_turns(
+        turns([asked(), *rounds, said(0, "So.", "answer")]), {}
+    )
+    assert Reading(text + page.render_end(EMPTY_BOARD)).texts("h2") == ["Round 1", "Round 2"]
 
 
 def test_a_board_that_was_closed_is_shown_as_it_was_before() -> None:
-    page = Page()
+    page = HtmlFormat()
     closed = replace(board_of(DrawText(content="Round", x=0, y=0)), open=False)
-    assert "Round" in harmless(page.begin(DISCUSSION) + page.end(closed)).texts("text")
+    assert "Round" in harmless(page.render_start(DISCUSSION) + page.render_end(closed)).texts("text")
 
 
 def poisoned(value: Any, poison: str) -> Any:
@@ -177,7 +185,7 @@ def poisoned(value: Any, poison: str) -> Any:
 
 @pytest.mark.parametrize("poison", HOSTILE)
 def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
-    page = Page()
+    page = HtmlFormat()
     people = tuple(Participant(who.id, poison, poison) for who in DISCUSSION.participants)
     discussion = replace(DISCUSSION, title=poison, participants=people)
     drawn = board_of(
@@ -188,13 +196,13 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
     )
     markup = "".join(
         [
-            page.begin(discussion),
-            page.said(
+            page.render_start(discussion),
+            page.render_turns(
                 turns([poisoned(one, poison) for one in MESSAGES]), {poison: replace(NOTES, name=poison)}
             ),
-            page.found(poisoned(REPORT, poison)),
-            page.found(poisoned(LESSON, poison)),
-            page.end(drawn),
+            page.render_report(poisoned(REPORT, poison)),
+            page.render_report(poisoned(LESSON, poison)),
+            page.render_end(drawn),
         ]
     )
     harmless(markup)
@@ -203,7 +211,11 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
 
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=6).map("\n".join))
 def test_no_mixture_of_them_does_either(poison: str) -> None:
-    page = Page()
+    page = HtmlFormat()
     earlier = said(0, poison, model=poison, version=1, versions=2)
-    told = [Turn(said(0, poison, thoughts=poison), (earlier,)), Turn(said(1, poison * 2))]
-    harmless(page.begin(replace(DISCUSSION, title=poison)) + page.said(told, {}) + page.end(EMPTY))
+    told = [VersionedTurn(said(0, poison, thoughts=poison), (earlier,)), VersionedTurn(said(1, poison * 2))]
+    harmless(
+        page.render_start(replace(DISCUSSION, title=poison))
+        + page.render_turns(told, {})
+        + page.render_end(EMPTY_BOARD)
+    )

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.transcript.formulas import Formulas
-from moot.transcript.html import Work
-from moot.transcript.html_markdown import LONGEST, Rendering
+from moot.transcript.formulas import FormulaRenderer
+from moot.transcript.html import TimeBudget
+from moot.transcript.html_markdown import MAX_MARKDOWN_CHARS, MarkdownRenderer
 from tests.transcript.reading import harmless
 from tests.transcript.samples import HOSTILE
 
-render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file
+render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
 
 def test_what_markdown_can_say_is_said() -> None:
@@ -110,5 +110,5 @@ def test_headings_stand_below_those_of_the_page() -> None:
 
 
 def test_what_is_too_long_or_too_much_is_shown_as_it_is_written() -> None:
-    assert render("*" * (LONGEST + 1)).startswith("<pre>***")
-    assert Rendering(work=Work(0.0))("*a* <b>") == "<pre>*a* &lt;b&gt;</pre>"
+    assert render("*" * (MAX_MARKDOWN_CHARS + 1)).startswith("<pre>***")
+    assert MarkdownRenderer(time_budget=TimeBudget(0.0))("*a* <b>") == "<pre>*a* &lt;b&gt;</pre>"

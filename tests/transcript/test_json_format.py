@@ -1,20 +1,20 @@
 import msgspec
 
-from moot.transcript.json_format import Document, Transcript
-from moot.whiteboard.state import EMPTY, replayed
+from moot.transcript.json_format import JsonFormat, Transcript
+from moot.whiteboard.state import EMPTY_BOARD, replay_actions
 from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES, REPORT, turns
 from tests.whiteboard.lesson import LESSON
 
 
 def test_it_is_one_object_of_the_shape_that_is_described() -> None:
-    form, board = Document(), replayed(LESSON)
+    form, board = JsonFormat(), replay_actions(LESSON)
     parts = [
-        form.begin(DISCUSSION),
-        form.said(turns(MESSAGES[:3]), FILES),
-        form.found(REPORT),
-        form.said(turns(MESSAGES[3:]), {}),
-        form.found(REPORT),
-        form.end(board),
+        form.render_start(DISCUSSION),
+        form.render_turns(turns(MESSAGES[:3]), FILES),
+        form.render_report(REPORT),
+        form.render_turns(turns(MESSAGES[3:]), {}),
+        form.render_report(REPORT),
+        form.render_end(board),
     ]
     assert msgspec.json.decode("".join(parts), type=Transcript) == Transcript(
         moot=1,
@@ -28,6 +28,6 @@ def test_it_is_one_object_of_the_shape_that_is_described() -> None:
 
 
 def test_nothing_is_an_object_too() -> None:
-    form = Document()
-    told = msgspec.json.decode(form.begin(DISCUSSION) + form.end(EMPTY))
+    form = JsonFormat()
+    told = msgspec.json.decode(form.render_start(DISCUSSION) + form.render_end(EMPTY_BOARD))
     assert (told["moot"], told["messages"], told["runs"], told["files"]) == (1, [], [], [])

@@ -3,15 +3,20 @@
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.transcript.markdown_format import Markdown
-from moot.whiteboard.state import EMPTY, replayed
+from moot.transcript.markdown_format import MarkdownFormat
+from moot.whiteboard.state import EMPTY_BOARD, replay_actions
 from tests.transcript.samples import DISCUSSION, FILES, LESSON, MESSAGES, REPORT, asked, said, turns
 from tests.whiteboard.lesson import LESSON as DRAWN
 
 
 def test_a_debate() -> None:
-    form = Markdown()
-    told = form.begin(DISCUSSION) + form.said(turns(MESSAGES), FILES) + form.found(REPORT) + form.end(EMPTY)
+    form = MarkdownFormat()
+    told = (
+        form.render_start(DISCUSSION)
+        + form.render_turns(turns(MESSAGES), FILES)
+        + form.render_report(REPORT)
+        + form.render_end(EMPTY_BOARD)
+    )
     assert told == snapshot("""\
 # Shall we split it?
 
@@ -129,10 +134,10 @@ Gamma was won over.
 
 
 def test_a_lesson() -> None:
-    form = Markdown()
+    form = MarkdownFormat()
     turn = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
-    told = form.begin(DISCUSSION) + form.said(turns([asked(audience=("beta",)), turn]), {})
-    assert told + form.found(LESSON) + form.end(replayed(DRAWN)) == snapshot("""\
+    told = form.render_start(DISCUSSION) + form.render_turns(turns([asked(audience=("beta",)), turn]), {})
+    assert told + form.render_report(LESSON) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
 # Shall we split it?
 
 Debate, 2026-11-15 12:00 UTC
@@ -173,9 +178,9 @@ On the whiteboard at the end: text-1, chart-1, chart-2, latex-1, table-1, code-1
 
 
 def test_names_and_titles_are_no_markdown_and_stay_on_their_line() -> None:
-    form = Markdown()
+    form = MarkdownFormat()
     title = "A\n# <script> [x](y) `z` | *w*"
-    assert form.begin(replace(DISCUSSION, title=title)).splitlines()[0] == (
+    assert form.render_start(replace(DISCUSSION, title=title)).splitlines()[0] == (
         r"# A \# \<script> \[x\](y) \`z\` \| \*w\*"
     )
 
@@ -188,10 +193,12 @@ def test_what_is_found_begins_no_list_and_no_quotation() -> None:
         ("- Three", r"\- Three"),
         ("4 four", "4 four"),
     ):
-        told = Markdown().found(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
+        told = MarkdownFormat().render_report(
+            replace(REPORT, summary=replace(REPORT.summary, overview=words))
+        )
         assert told.splitlines()[2] == line
 
 
 def test_thinking_cannot_leave_its_quotation() -> None:
-    told = Markdown().said(turns([said(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {})
+    told = MarkdownFormat().render_turns(turns([said(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {})
     assert "> One\n>\n> ## Beta\n> Two\n\nSo." in told

@@ -1,18 +1,18 @@
 import pytest
 
-from moot.types.accounts import Caller, check_name, check_password
+from moot.types.accounts import Caller, check_account_name, check_password
 from moot.types.errors import UsageError
 
 
 @pytest.mark.parametrize("name", ["a", "Ada Lovelace", "çelik", "x" * 64])
 def test_names_are_free_within_reason(name: str) -> None:
-    check_name(name)
+    check_account_name(name)
 
 
 @pytest.mark.parametrize("name", ["", " ", " ada", "ada ", "a\nb", "a\x00b", "x" * 65])
 def test_a_name_that_cannot_be_told_from_another_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
-        check_name(name)
+        check_account_name(name)
 
 
 @pytest.mark.parametrize("password", ["ten chars!", "a long sentence with spaces in it", "x" * 1000])

@@ -6,13 +6,13 @@ from hypothesis import given
 from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator
 
-from moot.types.action_docs import described, schema_for
-from moot.types.actions import KINDS, WHITEBOARD, Action, name_of, params_of
+from moot.types.action_docs import action_schema, describe_actions
+from moot.types.actions import ACTION_TYPES, WHITEBOARD_ACTIONS, Action, get_action_name, get_action_params
 from tests.whiteboard.ledgers import ACTIONS
 
 
 def test_each_action_is_told_in_a_line() -> None:
-    assert described("teacher") == snapshot("""\
+    assert describe_actions("teacher") == snapshot("""\
 wb_open {}: Show the whiteboard.
 wb_close {}: Hide the whiteboard; what is on it stays.
 wb_clear {}: Wipe the whiteboard.
@@ -32,20 +32,22 @@ play_video {elementId}: Play a video that is on the slide.\
 
 
 def test_others_than_teachers_are_told_of_the_whiteboard_only() -> None:
-    assert [line.split(" ")[0] for line in described("student").splitlines()] == list(WHITEBOARD)
-    assert described(None) == described("student") == described("assistant")
+    assert [line.split(" ")[0] for line in describe_actions("student").splitlines()] == list(
+        WHITEBOARD_ACTIONS
+    )
+    assert describe_actions(None) == describe_actions("student") == describe_actions("assistant")
 
 
 def test_the_schema_has_every_action_of_the_role() -> None:
     def names(schema: dict[str, Any]) -> list[str]:
         return [one["properties"]["name"]["const"] for one in schema["anyOf"]]
 
-    assert names(schema_for("teacher")) == list(KINDS)
-    assert names(schema_for("student")) == list(WHITEBOARD)
+    assert names(action_schema("teacher")) == list(ACTION_TYPES)
+    assert names(action_schema("student")) == list(WHITEBOARD_ACTIONS)
 
 
 def test_the_schema_of_an_action() -> None:
-    written: Any = schema_for(None)["anyOf"]
+    written: Any = action_schema(None)["anyOf"]
     assert written[3] == snapshot(
         {
             "type": "object",
@@ -68,6 +70,6 @@ def test_the_schema_of_an_action() -> None:
 
 @given(ACTIONS)
 def test_what_can_be_done_fits_the_schema(action: Action) -> None:
-    schema = json.loads(msgspec.json.encode(schema_for("teacher")))
-    written = {"type": "action", "name": name_of(action), "params": params_of(action)}
+    schema = json.loads(msgspec.json.encode(action_schema("teacher")))
+    written = {"type": "action", "name": get_action_name(action), "params": get_action_params(action)}
     Draft202012Validator(schema).validate(json.loads(json.dumps(written)))

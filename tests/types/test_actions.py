@@ -1,9 +1,18 @@
 import pytest
 from hypothesis import given
 
-from moot.types.actions import KINDS, WHITEBOARD, Action, PlayVideo, allowed, name_of, params_of, read_action
+from moot.types.actions import (
+    ACTION_TYPES,
+    WHITEBOARD_ACTIONS,
+    Action,
+    PlayVideo,
+    actions_for_role,
+    get_action_name,
+    get_action_params,
+    parse_action,
+)
 from moot.types.drawing import ChartData, Delete, DrawChart, DrawLine, DrawShape, DrawTable, DrawText, Open
-from moot.types.errors import ActionRefused
+from moot.types.errors import InvalidAction
 from moot.types.modes import LessonRole
 from tests.whiteboard.ledgers import ACTIONS
 
@@ -16,55 +25,60 @@ EVERYTHING = {
 
 
 def why_not(name: str, params: object, role: LessonRole | None = "teacher") -> str:
-    with pytest.raises(ActionRefused) as refused:
-        read_action(name, params, role)
+    with pytest.raises(InvalidAction) as refused:
+        parse_action(name, params, role)
     return str(refused.value)
 
 
 def test_these_are_all_the_actions() -> None:
-    assert set(KINDS) == EVERYTHING
+    assert set(ACTION_TYPES) == EVERYTHING
 
 
 def test_teachers_may_do_everything_and_the_others_draw() -> None:
-    assert set(allowed("teacher")) == EVERYTHING
-    assert allowed("student") == allowed("assistant") == allowed(None) == WHITEBOARD
-    assert EVERYTHING - set(WHITEBOARD) == {"spotlight", "laser", "play_video"}
+    assert set(actions_for_role("teacher")) == EVERYTHING
+    assert (
+        actions_for_role("student")
+        == actions_for_role("assistant")
+        == actions_for_role(None)
+        == WHITEBOARD_ACTIONS
+    )
+    assert EVERYTHING - set(WHITEBOARD_ACTIONS) == {"spotlight", "laser", "play_video"}
 
 
 def test_an_action_is_read_from_its_name_and_its_params() -> None:
-    assert read_action("wb_draw_text", {"content": "Hi", **AT}, None) == DrawText(content="Hi", x=10, y=20)
-    assert read_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
+    assert parse_action("wb_draw_text", {"content": "Hi", **AT}, None) == DrawText(content="Hi", x=10, y=20)
+    assert parse_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
 
 
 def test_what_has_no_params_needs_none() -> None:
-    assert read_action("wb_open", None, "student") == Open()
-    assert read_action("wb_open", {}, "student") == Open()
+    assert parse_action("wb_open", None, "student") == Open()
+    assert parse_action("wb_open", {}, "student") == Open()
 
 
 def test_numbers_may_come_as_text_and_text_as_numbers() -> None:
-    read = read_action("wb_draw_text", {"content": 42, "x": "10", "y": "20.5"}, None)
+    read = parse_action("wb_draw_text", {"content": 42, "x": "10", "y": "20.5"}, None)
     assert read == DrawText(content="42", x=10, y=20.5)
 
 
 def test_what_is_unknown_or_null_is_as_if_it_were_not_there() -> None:
     params = {"shape": "circle", "fillColor": None, "elementId": None, "opacity": 0.5, **AT}
-    assert read_action("wb_draw_shape", params, None) == DrawShape(shape="circle", x=10, y=20)
+    assert parse_action("wb_draw_shape", params, None) == DrawShape(shape="circle", x=10, y=20)
 
 
 def test_a_single_series_need_not_be_in_a_list_of_series() -> None:
     params = {"chartType": "bar", "data": {"labels": [2025, 2026], "series": [1, "2"]}, **AT}
     data = ChartData(labels=("2025", "2026"), series=((1, 2),))
-    assert read_action("wb_draw_chart", params, None) == DrawChart(chart_type="bar", x=10, y=20, data=data)
+    assert parse_action("wb_draw_chart", params, None) == DrawChart(chart_type="bar", x=10, y=20, data=data)
 
 
 def test_cells_of_a_table_may_be_numbers_or_nothing() -> None:
-    read = read_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **AT}, None)
+    read = parse_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **AT}, None)
     assert read == DrawTable(x=10, y=20, data=(("n", "n²"), ("2", "4"), ("3", "")))
 
 
 def test_heads_of_a_line_are_told_by_its_points() -> None:
     params = {"startX": 0, "startY": 0, "endX": 9, "endY": 9, "points": ["", "arrow"]}
-    read = read_action("wb_draw_line", params, None)
+    read = parse_action("wb_draw_line", params, None)
     assert read == DrawLine(start_x=0, start_y=0, end_x=9, end_y=9, points=("", "arrow"))
 
 
@@ -142,8 +156,8 @@ def test_a_refusal_is_short_whatever_was_written() -> None:
 
 
 def test_params_are_told_without_what_was_not_given() -> None:
-    assert params_of(Delete(element_id="a")) == {"elementId": "a"}
-    assert params_of(DrawShape(shape="circle", x=1, y=2)) == {
+    assert get_action_params(Delete(element_id="a")) == {"elementId": "a"}
+    assert get_action_params(DrawShape(shape="circle", x=1, y=2)) == {
         "shape": "circle",
         "x": 1,
         "y": 2,
@@ -155,4 +169,4 @@ def test_params_are_told_without_what_was_not_given() -> None:
 
 @given(ACTIONS)
 def test_what_is_told_is_read_again(action: Action) -> None:
-    assert read_action(name_of(action), params_of(action), "teacher") == action
+    assert parse_action(get_action_name(action), get_action_params(action), "teacher") == action

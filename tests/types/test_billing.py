@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.types.billing import LEAST, Spending, dollars, total
+from moot.types.billing import SMALLEST_AMOUNT_USD, Spending, format_usd, sum_costs
 from moot.types.chunks import Usage
 
 COSTS = st.floats(0, 1_000_000)
-WRITTEN_OUT = st.floats(LEAST, 1_000_000)
+WRITTEN_OUT = st.floats(SMALLEST_AMOUNT_USD, 1_000_000)
 
 
 def read(words: str) -> float:
@@ -15,14 +15,14 @@ def read(words: str) -> float:
 
 @given(st.lists(COSTS, max_size=5))
 def test_costs_that_are_known_are_added_up(costs: list[float]) -> None:
-    assert total(costs) == pytest.approx(sum(costs))
-    assert total(iter(costs)) == total(costs)
+    assert sum_costs(costs) == pytest.approx(sum(costs))
+    assert sum_costs(iter(costs)) == sum_costs(costs)
 
 
 @given(st.lists(COSTS, max_size=5), st.data())
 def test_one_cost_that_nobody_knows_makes_the_sum_unknown(costs: list[float], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(costs)))
-    assert total([*costs[:place], None, *costs[place:]]) is None
+    assert sum_costs([*costs[:place], None, *costs[place:]]) is None
 
 
 @pytest.mark.parametrize(
@@ -43,27 +43,27 @@ def test_one_cost_that_nobody_knows_makes_the_sum_unknown(costs: list[float], da
     ],
 )
 def test_an_amount_has_as_many_digits_as_it_needs(amount: float, words: str) -> None:
-    assert dollars(amount) == words
+    assert format_usd(amount) == words
 
 
 @given(st.integers(1, 100_000_000))
 def test_cents_are_written_as_cents(cents: int) -> None:
-    assert dollars(cents / 100) == f"${cents / 100:,.2f}"
+    assert format_usd(cents / 100) == f"${cents / 100:,.2f}"
 
 
 @given(WRITTEN_OUT)
 def test_what_is_written_is_close_to_what_it_is(amount: float) -> None:
-    assert read(dollars(amount)) == pytest.approx(amount, rel=0.005, abs=0)
+    assert read(format_usd(amount)) == pytest.approx(amount, rel=0.005, abs=0)
 
 
 @given(WRITTEN_OUT, st.floats(1.011, 10))
 def test_amounts_that_differ_by_more_than_a_hundredth_are_told_apart(amount: float, times: float) -> None:
-    assert read(dollars(amount)) < read(dollars(amount * times))
+    assert read(format_usd(amount)) < read(format_usd(amount * times))
 
 
 @given(st.floats(0, 1, exclude_min=True))
 def test_only_nothing_is_written_as_nothing(amount: float) -> None:
-    assert set(dollars(amount)) & set("123456789")
+    assert set(format_usd(amount)) & set("123456789")
 
 
 def test_what_some_calls_used_is_read_off_what_they_came_to() -> None:

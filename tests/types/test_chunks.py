@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 COUNT = st.integers(min_value=0, max_value=10**9)
 USAGE = st.builds(Usage, COUNT, COUNT, COUNT, COUNT, COUNT, st.booleans())
@@ -17,7 +17,7 @@ ONE_OF_EACH: tuple[Chunk, ...] = (
     Usage(3, 5, reasoning=2, cached=1, cache_written=1, estimated=True),
     Progress(12),
     Done("stop"),
-    Failed(fault("timeout", "No content came.", retry_after=1.5)),
+    Failed(make_fault("timeout", "No content came.", retry_after=1.5)),
 )
 
 

@@ -1,16 +1,16 @@
 import msgspec
 import pytest
 
-from moot.types.discussion_events import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.discussions import Discussion, Run
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 
 DISCUSSION = Discussion(
     id="dis_1",
     title="Tables",
     status="archived",
     mode="parallel",
-    participants=seat(("a/one", "a/one")),
+    participants=make_participants(("a/one", "a/one")),
     rounds=2,
     persona=None,
     project=None,
@@ -23,7 +23,7 @@ DISCUSSION = Discussion(
     updated_at=2.0,
 )
 RUN = Run(id="run_1", discussion="dis_1", message="msg_1", mode="parallel", status="running", created_at=1.0)
-CHANGES: tuple[Change, ...] = (
+CHANGES: tuple[DiscussionEvent, ...] = (
     Activity((RUN,)),
     Activity(()),
     DiscussionChanged(DISCUSSION, (RUN,)),
@@ -32,8 +32,8 @@ CHANGES: tuple[Change, ...] = (
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)
-def test_whoever_reads_a_change_knows_its_kind(change: Change) -> None:
-    assert msgspec.json.decode(msgspec.json.encode(change), type=Change) == change
+def test_whoever_reads_a_change_knows_its_kind(change: DiscussionEvent) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(change), type=DiscussionEvent) == change
 
 
 def test_the_kinds_have_names() -> None:
@@ -51,4 +51,4 @@ def test_of_what_is_gone_only_the_id_is_told() -> None:
 
 def test_a_change_of_no_known_kind_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="'discussion_lost'"):
-        msgspec.json.decode(b'{"type":"discussion_lost","id":"dis_1"}', type=Change)
+        msgspec.json.decode(b'{"type":"discussion_lost","id":"dis_1"}', type=DiscussionEvent)

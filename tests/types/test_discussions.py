@@ -4,17 +4,17 @@ import msgspec
 import pytest
 
 from moot.types.chunks import Usage
-from moot.types.discussions import LIVE, Discussion, Message, Run
+from moot.types.discussions import LIVE_STATUSES, Discussion, Message, Run
 from moot.types.events import RunStatus
-from moot.types.faults import fault
-from moot.types.participants import seat
+from moot.types.faults import make_fault
+from moot.types.participants import make_participants
 
 DISCUSSION = Discussion(
     id="dis_1",
     title="Tables",
     status="active",
     mode="consensus",
-    participants=seat(("a/one", "b/two")),
+    participants=make_participants(("a/one", "b/two")),
     rounds=2,
     persona=None,
     project="pro_1",
@@ -42,7 +42,7 @@ MESSAGE = Message(
     model="b/two",
     usage=Usage(1, 2),
     cost=0.1,
-    fault=fault("network", "The connection broke."),
+    fault=make_fault("network", "The connection broke."),
     audience=("beta",),
     view="everything",
     upto=6,
@@ -71,5 +71,5 @@ def test_a_message_is_complete_and_for_everybody_unless_it_says_otherwise() -> N
 
 
 def test_a_run_lives_until_it_has_ended() -> None:
-    assert set(LIVE).isdisjoint(get_args(RunStatus))
-    assert RUN.status in LIVE
+    assert set(LIVE_STATUSES).isdisjoint(get_args(RunStatus))
+    assert RUN.status in LIVE_STATUSES

@@ -3,8 +3,8 @@ import re
 import pytest
 
 from moot.types import errors
-from moot.types.errors import MootError, NotFound, ProviderError, UsageError, wanted_by
-from moot.types.faults import fault
+from moot.types.errors import MootError, NotFound, ProviderError, UsageError, prefix_not_found
+from moot.types.faults import make_fault
 
 BRANCH = re.compile(r"^([│├└─\s]*)([A-Z]\w+)(?:\s|$)")
 
@@ -39,7 +39,7 @@ def test_everything_raised_on_purpose_is_a_moot_error() -> None:
 
 
 def test_a_provider_error_carries_its_fault_and_speaks_its_words() -> None:
-    trouble = fault("auth", "Key rejected for openai.")
+    trouble = make_fault("auth", "Key rejected for openai.")
     error = ProviderError(trouble)
     assert error.fault is trouble
     assert str(error) == "Key rejected for openai."
@@ -50,5 +50,5 @@ def test_a_provider_that_failed_is_no_mistake_of_the_user() -> None:
 
 
 def test_what_is_not_found_says_which_field_asks_for_it() -> None:
-    with pytest.raises(NotFound, match=r"^persona: There is no persona 'x'\.$"), wanted_by("persona"):
+    with pytest.raises(NotFound, match=r"^persona: There is no persona 'x'\.$"), prefix_not_found("persona"):
         raise NotFound("There is no persona 'x'.")

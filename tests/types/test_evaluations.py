@@ -2,15 +2,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.types.evaluations import (
-    MOST_ROUNDS,
+    MAX_IMPROVEMENT_ROUNDS,
     Round,
     Trial,
     Verdict,
-    best,
-    outcome,
-    passes,
-    standing,
-    with_round,
+    add_round,
+    best_round,
+    best_verdicts,
+    count_passes,
+    improvement_outcome,
 )
 
 
@@ -51,11 +51,11 @@ def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tup
     now = trial(*first)
     most = sum(first)
     for one in more:
-        now = with_round(now, attempt(*one))
+        now = add_round(now, attempt(*one))
         assert now.rounds[-1].better == (sum(one) > most)
         most = max(most, sum(one))
-        assert passes(standing(now)) == most
-    found = best(now.rounds)
+        assert count_passes(best_verdicts(now)) == most
+    found = best_round(now.rounds)
     assert (found is None) == (most == sum(first))
 
 
@@ -64,16 +64,18 @@ def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[boo
     first, *more = judged
     now = trial(*first)
     for one in more:
-        if outcome(now) is not None:
+        if improvement_outcome(now) is not None:
             break
-        now = with_round(now, attempt(*one))
-    assert len(now.rounds) <= MOST_ROUNDS
+        now = add_round(now, attempt(*one))
+    assert len(now.rounds) <= MAX_IMPROVEMENT_ROUNDS
     all_pass = any(all(one) for one in judged[: len(now.rounds) + 1])
-    assert (outcome(now) == "all_pass") == all_pass
-    assert (outcome(now) == "no_more_rounds") == (not all_pass and len(now.rounds) == MOST_ROUNDS)
+    assert (improvement_outcome(now) == "all_pass") == all_pass
+    assert (improvement_outcome(now) == "no_more_rounds") == (
+        not all_pass and len(now.rounds) == MAX_IMPROVEMENT_ROUNDS
+    )
 
 
 def test_a_round_that_passes_others_but_not_more_is_not_better() -> None:
-    now = with_round(trial(True, False), attempt(False, True))
-    assert best(now.rounds) is None
-    assert standing(now) == verdicts(True, False)
+    now = add_round(trial(True, False), attempt(False, True))
+    assert best_round(now.rounds) is None
+    assert best_verdicts(now) == verdicts(True, False)

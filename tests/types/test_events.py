@@ -11,29 +11,28 @@ from moot.types.chunks import Usage
 from moot.types.debate import Claim, CrossModel, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
 from moot.types.drawing import Open
 from moot.types.events import (
-    ENDED_BY,
-    FINDINGS,
+    ANALYSIS_RESULTS,
+    STATUS_BY_STOP_REASON,
     ActionDropped,
     ActionTaken,
     Agreed,
+    AnalysisResult,
     Answer,
     ApprovalGiven,
     ApprovalWanted,
     BallotCast,
     Decided,
     Event,
-    Finding,
     LedgerMade,
     Notice,
     Prompted,
     RankingMade,
-    Reason,
     Recapped,
     RunEnded,
     RunStarted,
     RunStatus,
-    Seat,
     StageStarted,
+    StopReason,
     SummaryMade,
     TextDelta,
     TextRetracted,
@@ -41,11 +40,12 @@ from moot.types.events import (
     ToolCalled,
     ToolReturned,
     TurnEnded,
+    TurnKey,
     TurnStarted,
     TurnStatus,
 )
-from moot.types.faults import fault
-from moot.types.participants import seat
+from moot.types.faults import make_fault
+from moot.types.participants import make_participants
 
 VOICE = Voice(participant="alpha", quote="It is round.", message="msg_2")
 SUMMARY = Summary(
@@ -81,7 +81,9 @@ RANKING = Ranking(
 )
 DECODE = msgspec.json.Decoder(Event).decode
 ONE_OF_EACH: tuple[Event, ...] = (
-    RunStarted(participants=seat(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5),
+    RunStarted(
+        participants=make_participants(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5
+    ),
     StageStarted(stage="answer"),
     TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="scripted/echo"),
     TextDelta(participant="alpha", stage="answer", round=0, text="Round."),
@@ -114,7 +116,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
         model="scripted/echo",
         usage=Usage(1, 2),
         cost=None,
-        fault=fault("network", "It broke."),
+        fault=make_fault("network", "It broke."),
         first_token=0.25,
         latency=1.5,
     ),
@@ -133,7 +135,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
 
 
 def test_what_is_found_is_known_as_such() -> None:
-    assert set(FINDINGS) == set(get_args(Finding)) <= set(get_args(Event))
+    assert set(ANALYSIS_RESULTS) == set(get_args(AnalysisResult)) <= set(get_args(Event))
 
 
 def test_the_union_holds_every_event_there_is() -> None:
@@ -180,12 +182,12 @@ def test_an_event_survives_json(event: Event) -> None:
 
 @pytest.mark.parametrize("event", ONE_OF_EACH[2:10], ids=lambda event: type(event).__name__)
 def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
-    assert event.seat == Seat("alpha", "answer", 0)
+    assert event.turn_key == TurnKey("alpha", "answer", 0)
 
 
 def test_every_reason_to_stop_has_an_ending_that_turns_and_runs_know() -> None:
-    assert ENDED_BY.keys() == set(get_args(Reason))
-    assert set(ENDED_BY.values()) <= set(get_args(TurnStatus)) & set(get_args(RunStatus))
+    assert STATUS_BY_STOP_REASON.keys() == set(get_args(StopReason))
+    assert set(STATUS_BY_STOP_REASON.values()) <= set(get_args(TurnStatus)) & set(get_args(RunStatus))
 
 
 @given(st.text())

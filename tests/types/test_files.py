@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.types.files import NAME_LENGTH, label
+from moot.types.files import MAX_FILE_NAME_LENGTH, sanitize_file_name
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from moot.types.files import NAME_LENGTH, label
         ("line\u2028two", "line two"),
         ("half \ud800", "half"),
         ("  much   room .txt ", "much room .txt"),
-        ("x" * 300, "x" * NAME_LENGTH),
+        ("x" * 300, "x" * MAX_FILE_NAME_LENGTH),
         ("", "file"),
         (".", "file"),
         ("..", "file"),
@@ -31,15 +31,15 @@ from moot.types.files import NAME_LENGTH, label
     ],
 )
 def test_a_name_is_a_label_and_nothing_else(name: str, expected: str) -> None:
-    assert label(name) == expected
+    assert sanitize_file_name(name) == expected
 
 
 @given(st.text())
 def test_whatever_a_file_is_called_its_label_is_one_short_line_without_a_path(name: str) -> None:
-    labelled = label(name)
-    assert 1 <= len(labelled) <= NAME_LENGTH
+    labelled = sanitize_file_name(name)
+    assert 1 <= len(labelled) <= MAX_FILE_NAME_LENGTH
     assert labelled.isprintable()
     assert labelled == labelled.strip()
     assert not {"/", "\\"} & set(labelled)
     assert labelled not in {".", ".."}
-    assert label(labelled) == labelled
+    assert sanitize_file_name(labelled) == labelled

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec import Meta, Struct
 
-from moot.types.json_schema import schema, strict
-from moot.types.knowledge import Export, Findings
+from moot.types.json_schema import strict_schema, struct_schema
+from moot.types.knowledge import ExtractedKnowledge, ExtractedPatterns
 
 
 class Leg(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Table(Struct, frozen=True):
 
 
 def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
-    assert strict(Table) == snapshot(
+    assert strict_schema(Table) == snapshot(
         {
             "description": "A table.",
             "type": "object",
@@ -45,12 +45,12 @@ def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
             "additionalProperties": False,
         }
     )
-    assert schema(Table)["properties"]["legs"]["minItems"] == 1
+    assert struct_schema(Table)["properties"]["legs"]["minItems"] == 1
 
 
-@pytest.mark.parametrize("type_", [Export, Findings])
+@pytest.mark.parametrize("type_", [ExtractedKnowledge, ExtractedPatterns])
 def test_the_schemas_in_use_are_strict_all_the_way_down(type_: type[Struct]) -> None:
-    written = msgspec.json.encode(strict(type_))
+    written = msgspec.json.encode(strict_schema(type_))
     for word in (b"$ref", b"$defs", b"minLength", b"maxItems", b'"pattern":', b'"default"', b"minimum"):
         assert word not in written
     assert written.count(b'"additionalProperties":false') == written.count(b'"type":"object"') == 2

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.types.knowledge import Export, Findings, Recap
+from moot.types.knowledge import DiscussionSummary, ExtractedKnowledge, ExtractedPatterns
 
 INSIGHT = {
     "title": "Tables help",
@@ -27,9 +27,9 @@ def exported(**insight: Any) -> Any:
 
 
 def test_a_model_may_leave_out_what_does_not_apply() -> None:
-    (insight,) = msgspec.convert(exported(), Export).insights
+    (insight,) = msgspec.convert(exported(), ExtractedKnowledge).insights
     assert (insight.suggestion, insight.severity, insight.paired) == (None, None, None)
-    (pattern,) = msgspec.convert({"patterns": [PATTERN]}, Findings).patterns
+    (pattern,) = msgspec.convert({"patterns": [PATTERN]}, ExtractedPatterns).patterns
     assert pattern.severity is None
 
 
@@ -48,7 +48,7 @@ def test_a_model_may_leave_out_what_does_not_apply() -> None:
 )
 def test_what_is_no_export_is_refused_by_field(field: str, said: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert(said, Export)
+        msgspec.convert(said, ExtractedKnowledge)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_is_no_export_is_refused_by_field(field: str, said: dict[str, Any])
 )
 def test_what_is_no_pattern_is_refused_by_field(field: str, changed: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
-        msgspec.convert({"patterns": [{**PATTERN, **changed}]}, Findings)
+        msgspec.convert({"patterns": [{**PATTERN, **changed}]}, ExtractedPatterns)
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,7 @@ def test_what_is_no_pattern_is_refused_by_field(field: str, changed: dict[str, A
     [(4, 5, True), (4, 6, False), (8, 10, True), (7, 10, False), (3, 2, True), (0, 0, True), (12, 15, True)],
 )
 def test_a_recap_counts_while_it_covers_four_of_five_messages(covered: int, now: int, covers: bool) -> None:
-    recap = Recap(id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0)
-    assert recap.still_covers(now) == covers
+    recap = DiscussionSummary(
+        id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0
+    )
+    assert recap.is_up_to_date(now) == covers

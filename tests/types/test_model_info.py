@@ -1,16 +1,16 @@
 import msgspec
 import pytest
 
-from moot.types.model_info import FileKind, Measure, Profile, file_kind
+from moot.types.model_info import FileKind, ModelLimits, Profile, file_kind
 
 
 def test_four_characters_are_a_token_where_nobody_has_counted() -> None:
-    assert Measure().characters_per_token == 4
+    assert ModelLimits().characters_per_token == 4
 
 
 def test_only_what_is_known_is_written_down() -> None:
-    assert msgspec.json.encode(Measure()) == b"{}"
-    assert msgspec.json.decode(b'{"context":2048}', type=Measure) == Measure(context=2048)
+    assert msgspec.json.encode(ModelLimits()) == b"{}"
+    assert msgspec.json.decode(b'{"context":2048}', type=ModelLimits) == ModelLimits(context=2048)
 
 
 @pytest.mark.parametrize(

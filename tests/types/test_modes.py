@@ -5,16 +5,16 @@ import pytest
 
 from moot.types.errors import UsageError
 from moot.types.modes import (
-    ALONE_TOO,
-    MOST_TURNS,
-    TOGETHER,
-    TURNS,
-    WINDOWED,
+    DEFAULT_LESSON_TURNS,
+    KNOWS_OTHERS_MODES,
+    MAX_LESSON_TURNS,
+    SOLO_MODES,
+    WINDOWED_MODES,
     Advisors,
     Directed,
     ModeName,
     check_mode,
-    usual_mode,
+    default_mode,
 )
 
 
@@ -29,7 +29,7 @@ def test_only_what_is_not_usual_is_written_down() -> None:
 
 
 def test_a_lesson_has_ten_turns_unless_somebody_says_otherwise() -> None:
-    assert (Directed().turns, TURNS, MOST_TURNS) == (10, 10, 20)
+    assert (Directed().turns, DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS) == (10, 10, 20)
 
 
 def test_only_what_differs_is_kept() -> None:
@@ -39,16 +39,16 @@ def test_only_what_differs_is_kept() -> None:
 
 
 def test_what_is_said_of_modes_is_said_of_modes_that_there_are() -> None:
-    assert set(get_args(ModeName)) == ALONE_TOO | TOGETHER
-    assert set(get_args(ModeName)) >= WINDOWED
+    assert set(get_args(ModeName)) == SOLO_MODES | KNOWS_OTHERS_MODES
+    assert set(get_args(ModeName)) >= WINDOWED_MODES
 
 
 def test_whoever_is_alone_is_told_of_nobody_unless_a_table_can_be_small() -> None:
-    assert {"advisors", "directed"} == ALONE_TOO & TOGETHER
+    assert {"advisors", "directed"} == SOLO_MODES & KNOWS_OTHERS_MODES
 
 
 def test_one_speaks_alone_and_several_side_by_side_unless_somebody_says_how() -> None:
-    assert (usual_mode(["one"]), usual_mode(["one", "two"])) == ("single", "parallel")
+    assert (default_mode(["one"]), default_mode(["one", "two"])) == ("single", "parallel")
 
 
 def test_a_debate_takes_two() -> None:

@@ -3,7 +3,7 @@ from itertools import islice
 import msgspec
 import pytest
 
-from moot.types.participants import Participant, default_names, participant_id, seat
+from moot.types.participants import Participant, default_names, make_participants, participant_id
 
 
 def test_names_are_counted_past_omega() -> None:
@@ -14,16 +14,19 @@ def test_names_are_counted_past_omega() -> None:
 
 
 def test_a_hundred_seats_have_a_hundred_names_and_ids() -> None:
-    seated = seat(("scripted/echo",) * 100)
+    seated = make_participants(("scripted/echo",) * 100)
     assert len({p.name for p in seated}) == len({p.id for p in seated}) == 100
 
 
 def test_an_id_can_stand_in_a_url() -> None:
-    assert all(p.id.replace("-", "").isalnum() and p.id.isascii() for p in seat(("scripted/echo",) * 100))
+    assert all(
+        p.id.replace("-", "").isalnum() and p.id.isascii()
+        for p in make_participants(("scripted/echo",) * 100)
+    )
 
 
 def test_two_participants_on_one_model_are_two() -> None:
-    assert seat(("scripted/echo", "scripted/echo")) == (
+    assert make_participants(("scripted/echo", "scripted/echo")) == (
         Participant("alpha", "Alpha", "scripted/echo"),
         Participant("beta", "Beta", "scripted/echo"),
     )
@@ -31,11 +34,11 @@ def test_two_participants_on_one_model_are_two() -> None:
 
 def test_models_keep_the_order_in_which_they_were_named() -> None:
     models = ("c/3", "a/1", "b/2")
-    assert tuple(p.model for p in seat(models)) == models
+    assert tuple(p.model for p in make_participants(models)) == models
 
 
 def test_nobody_is_seated_at_an_empty_table() -> None:
-    assert seat(()) == ()
+    assert make_participants(()) == ()
 
 
 def test_only_what_was_said_of_a_participant_is_written() -> None:

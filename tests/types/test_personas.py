@@ -3,12 +3,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.types.personas import CATEGORIES, PROPOSALS, PersonaChange, PersonaDraft, Proposal, Reply, level
+from moot.types.personas import (
+    CATEGORIES,
+    MAX_PROPOSALS,
+    PersonaChange,
+    PersonaDraft,
+    Proposal,
+    Reply,
+    level_for_uses,
+)
 
 
 @pytest.mark.parametrize(("uses", "reached"), [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (1000, 101)])
 def test_ten_uses_are_a_level(uses: int, reached: int) -> None:
-    assert level(uses) == reached
+    assert level_for_uses(uses) == reached
 
 
 @pytest.mark.parametrize(
@@ -52,7 +60,7 @@ HYPATIA = {
 
 
 def test_there_are_two_of_each_of_four_categories() -> None:
-    assert (CATEGORIES, PROPOSALS) == (("thinker", "figure", "role", "challenger"), 8)
+    assert (CATEGORIES, MAX_PROPOSALS) == (("thinker", "figure", "role", "challenger"), 8)
 
 
 def test_a_proposal_fits_what_a_persona_is_made_of() -> None:

@@ -1,28 +1,28 @@
 import msgspec
 
 from moot.types.chunks import Text, Thought, ToolCall
-from moot.types.requests import File, Message, ModelRequest, ToolResult, assistant, user
+from moot.types.requests import File, ModelMessage, ModelRequest, ToolResult, assistant_message, user_message
 
 PICTURE = File("cat.png", "image/png", b"\x89PNG\r\n\x1a\n\x00\xff")
 
 
 def test_bare_words_become_text_and_parts_stay_as_they_are() -> None:
-    assert user(PICTURE, "What is this?") == Message("user", (PICTURE, Text("What is this?")))
-    assert assistant("A cat.") == Message("assistant", (Text("A cat."),))
+    assert user_message(PICTURE, "What is this?") == ModelMessage("user", (PICTURE, Text("What is this?")))
+    assert assistant_message("A cat.") == ModelMessage("assistant", (Text("A cat."),))
 
 
 def test_a_message_with_parts_of_every_kind_survives_json() -> None:
-    message = assistant(
+    message = assistant_message(
         "Words.",
         PICTURE,
         Thought("Hm.", "signed"),
         ToolCall("call_1", "look_up", "{}"),
         ToolResult("call_1", "look_up", "A meeting.", is_error=True),
     )
-    assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
+    assert msgspec.json.decode(msgspec.json.encode(message), type=ModelMessage) == message
 
 
 def test_a_request_says_only_what_it_was_told() -> None:
-    request = ModelRequest(model="echo", messages=(user("Hello"),))
+    request = ModelRequest(model="echo", messages=(user_message("Hello"),))
     assert (request.temperature, request.max_tokens, request.thinking, request.json_schema) == (None,) * 4
     assert (request.system, request.tools, request.stop) == ("", (), ())

@@ -7,8 +7,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from moot.types.stateless import (
-    FRAMES,
-    NAMES,
+    EVENT_FRAMES,
+    EVENT_NAMES,
     ActionEvent,
     AgentEnd,
     AgentResponse,
@@ -18,11 +18,11 @@ from moot.types.stateless import (
     CueUser,
     DirectorState,
     Done,
-    Drawn,
     DroppedEvent,
     Error,
     TextEvent,
     Thinking,
+    WhiteboardAction,
 )
 from tests.lessons import MIRA, body, drawn, response, state
 
@@ -32,12 +32,12 @@ def read(**changes: Any) -> ChatRequest:
 
 
 def told(event: ChatEvent) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(FRAMES[type(event)](event)))
+    return msgspec.json.decode(msgspec.json.encode(EVENT_FRAMES[type(event)](event)))
 
 
 def test_every_event_has_a_name_and_a_frame() -> None:
-    assert set(get_args(ChatEvent)) == NAMES.keys() == FRAMES.keys()
-    assert len(set(NAMES.values())) == len(NAMES)
+    assert set(get_args(ChatEvent)) == EVENT_NAMES.keys() == EVENT_FRAMES.keys()
+    assert len(set(EVENT_NAMES.values())) == len(EVENT_NAMES)
 
 
 def test_events_have_the_fields_that_other_programs_know() -> None:
@@ -100,7 +100,7 @@ def test_events_have_the_fields_that_other_programs_know() -> None:
 
 
 def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
-    sketch = Drawn(action_name="wb_open", agent_id="mira", agent_name="Mira")
+    sketch = WhiteboardAction(action_name="wb_open", agent_id="mira", agent_name="Mira")
     response = AgentResponse(agent_id="mira", agent_name="Mira", whiteboard_actions=(sketch,))
     after = DirectorState(turn_count=1, agent_responses=(response,), whiteboard_ledger=(sketch,))
     done = Done(total_actions=1, total_agents=1, agent_had_content=True, director_state=after)

@@ -1,12 +1,14 @@
 import msgspec
 import pytest
 
-from moot.types.tools import ServerName, ToolName, cut, is_server_name
+from moot.types.tools import ServerName, ToolName, is_server_name, truncate_with_note
 
 
 def test_what_is_too_long_is_cut_with_a_word_about_it() -> None:
-    assert cut("short", 5) == "short"
-    assert cut("x" * 1000, 10).startswith("x" * 10 + "\n[Cut here: this was 1,000 characters long")
+    assert truncate_with_note("short", 5) == "short"
+    assert truncate_with_note("x" * 1000, 10).startswith(
+        "x" * 10 + "\n[Cut here: this was 1,000 characters long"
+    )
 
 
 @pytest.mark.parametrize("name", ["moot", "my-files_2", "0"])

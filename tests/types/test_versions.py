@@ -6,7 +6,14 @@ from msgspec.structs import replace
 
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
-from moot.types.versions import counting, current, folded, listed, shown, unfolded
+from moot.types.versions import (
+    apply_version,
+    current_version,
+    current_versions,
+    list_versions,
+    turns_with_versions,
+    valid_versions,
+)
 
 FIRST = Message(
     id="msg_1",
@@ -43,12 +50,12 @@ CHOSEN = replace(FIRST, id="msg_4", run=None, number=12, version_of="msg_1", cop
 
 
 def test_what_has_one_version_is_as_it_is() -> None:
-    assert current([FIRST]) is FIRST
-    assert folded([FIRST]) == (FIRST,)
+    assert current_version([FIRST]) is FIRST
+    assert current_versions([FIRST]) == (FIRST,)
 
 
 def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
-    (now,) = folded([FIRST, EDITED, ANEW])
+    (now,) = current_versions([FIRST, EDITED, ANEW])
     assert (now.id, now.number, now.run, now.created_at) == ("msg_1", 5, "run_1", 1.0)
     assert (now.content, now.usage, now.view, now.files) == ("Three.", None, "blind", ("file_1",))
     assert (now.version, now.versions, now.version_id, now.revised) == (3, 3, "msg_3", 11)
@@ -56,7 +63,7 @@ def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
 
 
 def test_a_version_that_was_chosen_again_is_the_one_that_it_was() -> None:
-    now = current([FIRST, ANEW, EDITED, CHOSEN])
+    now = current_version([FIRST, ANEW, EDITED, CHOSEN])
     assert (now.content, now.version, now.versions, now.version_id) == ("One.", 1, 3, "msg_1")
     assert (now.revised, now.edited) == (12, False)
 
@@ -65,23 +72,26 @@ def test_an_attempt_that_came_to_nothing_is_no_version() -> None:
     failed = replace(ANEW, status="failed", content="")
     stopped = replace(ANEW, status="stopped", content="Tw")
     broken = replace(ANEW, status="partial", content="Tw")
-    assert folded([FIRST, failed, stopped, broken]) == (FIRST,)
+    assert current_versions([FIRST, failed, stopped, broken]) == (FIRST,)
 
 
 def test_a_first_one_that_broke_off_can_be_chosen_again() -> None:
     first = replace(FIRST, status="partial")
     chosen = replace(CHOSEN, status="partial")
-    assert (current(counting([first, ANEW, chosen])).content, first.status) == ("One.", "partial")
+    assert (current_version(valid_versions([first, ANEW, chosen])).content, first.status) == (
+        "One.",
+        "partial",
+    )
 
 
 def test_any_version_can_be_shown_in_the_place_of_the_first() -> None:
     turn = [FIRST, ANEW, EDITED]
-    assert [shown(turn, one).content for one in turn] == ["One.", "Two.", "Three."]
-    assert {shown(turn, one).id for one in turn} == {"msg_1"}
+    assert [apply_version(turn, one).content for one in turn] == ["One.", "Two.", "Three."]
+    assert {apply_version(turn, one).id for one in turn} == {"msg_1"}
 
 
 def test_versions_are_listed_once_each_under_their_own_ids() -> None:
-    found = listed([FIRST, ANEW, EDITED, CHOSEN])
+    found = list_versions([FIRST, ANEW, EDITED, CHOSEN])
     assert found.current == "msg_1"
     assert [(one.id, one.run, one.version, one.edited) for one in found.versions] == [
         ("msg_1", "run_1", 1, False),
@@ -92,22 +102,22 @@ def test_versions_are_listed_once_each_under_their_own_ids() -> None:
 
 
 def test_versions_of_what_is_not_among_them_are_left_out() -> None:
-    assert folded([ANEW]) == ()
+    assert current_versions([ANEW]) == ()
     other = replace(FIRST, id="msg_9", number=6)
-    assert folded([other, ANEW]) == (other,)
+    assert current_versions([other, ANEW]) == (other,)
 
 
 @given(st.permutations([FIRST, ANEW, EDITED, CHOSEN]))
 def test_in_whichever_order_they_come_the_newest_counts(rows: list[Message]) -> None:
-    assert folded(rows) == (current(counting([FIRST, ANEW, EDITED, CHOSEN])),)
+    assert current_versions(rows) == (current_version(valid_versions([FIRST, ANEW, EDITED, CHOSEN])),)
 
 
 def test_beside_what_is_shown_stand_all_other_versions() -> None:
-    (turn,) = unfolded([FIRST, ANEW, EDITED, CHOSEN])
-    assert turn.now == current([FIRST, ANEW, EDITED, CHOSEN])
-    assert [(one.id, one.content, one.version) for one in turn.others] == [
+    (turn,) = turns_with_versions([FIRST, ANEW, EDITED, CHOSEN])
+    assert turn.current == current_version([FIRST, ANEW, EDITED, CHOSEN])
+    assert [(one.id, one.content, one.version) for one in turn.other_versions] == [
         ("msg_2", "Two.", 2),
         ("msg_3", "Three.", 3),
     ]
-    (alone,) = unfolded([FIRST])
-    assert alone.others == ()
+    (alone,) = turns_with_versions([FIRST])
+    assert alone.other_versions == ()

@@ -53,6 +53,7 @@ def test_a_folder_of_the_page_imports_only_from_lower_layers() -> None:
     upward = [
         f"{importer} imports {imported}"
         for importer, imported in found
-        if folder_of(importer) != folder_of(imported) and LEVELS[folder_of(importer)] <= LEVELS[folder_of(imported)]
+        if folder_of(importer) != folder_of(imported)
+        and LEVELS[folder_of(importer)] <= LEVELS[folder_of(imported)]
     ]
     assert upward == []

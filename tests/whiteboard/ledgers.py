@@ -18,7 +18,7 @@ from moot.types.drawing import (
     EditCode,
     Open,
 )
-from moot.whiteboard.state import EMPTY, Board, Entry, after, settled
+from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, apply_action, assign_element_id
 
 IDS = st.sampled_from(["a", "b", "box", "text-1", "shape-1", "code-1", "code-2", "code-1-2", "x" * 40])
 LINES = st.integers(1, 12).map("L{}".format)
@@ -92,14 +92,14 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     | st.builds(Laser, element_id=IDS)
     | st.builds(PlayVideo, element_id=IDS),
 )
-ENTRIES = st.builds(Entry, by=st.none() | st.sampled_from(["ada", "ben"]), action=ACTIONS)
+ENTRIES = st.builds(RecordedAction, participant=st.none() | st.sampled_from(["ada", "ben"]), action=ACTIONS)
 LEDGERS = st.lists(ENTRIES, max_size=12)
 
 
-def kept(actions: list[Action], board: Board = EMPTY) -> list[Entry]:
+def kept(actions: list[Action], board: Board = EMPTY_BOARD) -> list[RecordedAction]:
     """Keep actions as they are kept while they happen: each settled on the board that it finds."""
     ledger = []
     for action in actions:
-        ledger.append(Entry(action=settled(action, board)))
-        board = after(board, action)
+        ledger.append(RecordedAction(action=assign_element_id(action, board)))
+        board = apply_action(board, action)
     return ledger

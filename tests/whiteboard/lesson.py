@@ -1,7 +1,14 @@
 """A lesson that puts one of each kind on the board."""
 
-from moot.types.actions import Action, read_action
-from moot.whiteboard.state import EMPTY, Board, Entry, after, replayed, settled
+from moot.types.actions import Action, parse_action
+from moot.whiteboard.state import (
+    EMPTY_BOARD,
+    Board,
+    RecordedAction,
+    apply_action,
+    assign_element_id,
+    replay_actions,
+)
 
 GROWTH = "def grow(n):\n    total = 1\n    for _ in range(n):\n        total += total\n    return total"
 
@@ -59,12 +66,12 @@ DONE: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-def kept(done: list[tuple[str, dict[str, object]]]) -> list[Entry]:
-    board, ledger = EMPTY, []
+def kept(done: list[tuple[str, dict[str, object]]]) -> list[RecordedAction]:
+    board, ledger = EMPTY_BOARD, []
     for name, params in done:
-        action = settled(read_action(name, params, "teacher"), board)
-        board = after(board, action)
-        ledger.append(Entry(by="ada", action=action))
+        action = assign_element_id(parse_action(name, params, "teacher"), board)
+        board = apply_action(board, action)
+        ledger.append(RecordedAction(participant="ada", action=action))
     return ledger
 
 
@@ -72,4 +79,4 @@ LESSON = kept(DONE)
 
 
 def board_of(*actions: Action) -> Board:
-    return replayed(Entry(action=action) for action in actions)
+    return replay_actions(RecordedAction(action=action) for action in actions)

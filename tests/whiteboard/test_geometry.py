@@ -1,7 +1,7 @@
 import pytest
 
 from moot.types.drawing import DrawLine, DrawText
-from moot.whiteboard.geometry import CANVAS, Box, Point, around, box_of
+from moot.whiteboard.geometry import CANVAS, Box, Point, bounding_box, point_on_circle
 
 
 def test_the_canvas_is_as_wide_and_high_as_a_slide() -> None:
@@ -14,22 +14,22 @@ def test_a_box_has_four_sides() -> None:
 
 
 def test_a_box_within_a_box_is_never_turned_inside_out() -> None:
-    assert Box(0, 0, 100, 50).within(10) == Box(10, 10, 80, 30)
-    assert Box(0, 0, 10, 4).within(10) == Box(2, 2, 6, 0)
+    assert Box(0, 0, 100, 50).inset_by(10) == Box(10, 10, 80, 30)
+    assert Box(0, 0, 10, 4).inset_by(10) == Box(2, 2, 6, 0)
 
 
 def test_boxes_share_what_both_cover() -> None:
-    assert Box(0, 0, 10, 10).shared(Box(5, 5, 10, 10)) == 25
-    assert Box(0, 0, 10, 10).shared(Box(10, 0, 10, 10)) == 0
+    assert Box(0, 0, 10, 10).overlap_area(Box(5, 5, 10, 10)) == 25
+    assert Box(0, 0, 10, 10).overlap_area(Box(10, 0, 10, 10)) == 0
 
 
 def test_a_line_takes_the_box_between_its_ends() -> None:
-    assert box_of(DrawLine(start_x=90, start_y=10, end_x=40, end_y=30)) == Box(40, 10, 50, 20)
-    assert box_of(DrawText(content="a", x=1, y=2, width=3, height=4)) == Box(1, 2, 3, 4)
+    assert bounding_box(DrawLine(start_x=90, start_y=10, end_x=40, end_y=30)) == Box(40, 10, 50, 20)
+    assert bounding_box(DrawText(content="a", x=1, y=2, width=3, height=4)) == Box(1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
     ("part", "there"), [(0.0, (50, 10)), (0.25, (90, 50)), (0.5, (50, 90)), (0.75, (10, 50))]
 )
 def test_a_part_of_a_circle_begins_at_the_top_and_goes_clockwise(part: float, there: tuple[int, int]) -> None:
-    assert around(Point(50, 50), 40, part) == pytest.approx(there)
+    assert point_on_circle(Point(50, 50), 40, part) == pytest.approx(there)

@@ -5,27 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.types.actions import Action, Laser, name_of
+from moot.types.actions import Action, Laser, get_action_name
 from moot.types.drawing import Clear, Close, Delete, Draw, DrawCode, DrawShape, DrawText, EditCode, Open
 from moot.types.events import ActionDropped, Event, RunEnded, TextDelta, TextRetracted, TurnStatus
 from moot.whiteboard.state import (
-    ACTS,
-    EMPTY,
-    MOST_ELEMENTS,
+    BOARD_EVENT_TYPES,
+    EMPTY_BOARD,
+    MAX_ELEMENTS,
     Board,
-    Entry,
-    after,
-    drawn,
-    replayed,
-    settled,
-    unknown_target,
+    RecordedAction,
+    apply_action,
+    assign_element_id,
+    board_actions,
+    find_action_problem,
+    replay_actions,
 )
 from tests.whiteboard.acting import FIRST, SECOND, at, does, ended, started, text
 from tests.whiteboard.ledgers import ACTIONS, DRAWINGS, LEDGERS, kept
 
 
 def names(events: Sequence[Event]) -> list[str]:
-    return [f"{entry.by} {name_of(entry.action)}" for entry in drawn(events)]
+    return [f"{entry.participant} {get_action_name(entry.action)}" for entry in board_actions(events)]
 
 
 def test_what_was_done_is_listed_in_its_order_with_whose_it_is() -> None:
@@ -54,7 +54,7 @@ def test_a_turn_that_ended_otherwise_has_done_what_it_did(status: TurnStatus) ->
 def test_what_was_left_out_or_said_draws_nothing() -> None:
     said = TextDelta(**at(FIRST), text="wb_open")  # type: ignore[arg-type]
     dropped = ActionDropped(**at(FIRST), name="wb_open", reason="No.")  # type: ignore[arg-type]
-    assert drawn([started(FIRST), said, dropped]) == []
+    assert board_actions([started(FIRST), said, dropped]) == []
 
 
 LOG = st.lists(
@@ -73,7 +73,9 @@ LOG = st.lists(
 
 @given(LOG)
 def test_these_kinds_of_events_are_all_that_tells_what_was_drawn(log: list[Event]) -> None:
-    assert drawn(log) == drawn([event for event in log if isinstance(event, ACTS)])
+    assert board_actions(log) == board_actions(
+        [event for event in log if isinstance(event, BOARD_EVENT_TYPES)]
+    )
 
 
 TEXT = DrawText(content="Hello", x=10, y=10)
@@ -82,7 +84,7 @@ CODE = DrawCode(code="a\nb\nc", x=0, y=0)
 
 
 def board_of(*actions: Action) -> Board:
-    return replayed(Entry(action=action) for action in actions)
+    return replay_actions(RecordedAction(action=action) for action in actions)
 
 
 def ids(board: Board) -> list[str]:
@@ -99,7 +101,7 @@ def edit(operation: str, *line_ids: str, content: str = "") -> EditCode:
 
 
 def test_a_lesson_begins_with_a_closed_empty_board() -> None:
-    assert replayed([]) == Board(open=False, elements=())
+    assert replay_actions([]) == Board(open=False, elements=())
 
 
 def test_drawing_opens_the_board() -> None:
@@ -109,7 +111,7 @@ def test_drawing_opens_the_board() -> None:
 def test_closing_hides_and_keeps_what_clearing_takes_away() -> None:
     closed = board_of(Open(), TEXT, Close())
     assert (closed.open, ids(closed)) == (False, ["text-1"])
-    cleared = after(closed, Clear())
+    cleared = apply_action(closed, Clear())
     assert (cleared.open, ids(cleared)) == (False, [])
 
 
@@ -134,22 +136,22 @@ def test_the_longest_id_can_be_taken_too() -> None:
 
 
 def test_what_is_settled_carries_its_id() -> None:
-    action = settled(TEXT, board_of(TEXT))
+    action = assign_element_id(TEXT, board_of(TEXT))
     assert isinstance(action, Draw)
     assert action.element_id == "text-2"
 
 
 def test_what_draws_nothing_is_settled_as_it_is() -> None:
-    assert settled(Clear(), EMPTY) == Clear()
+    assert assign_element_id(Clear(), EMPTY_BOARD) == Clear()
 
 
 def test_an_element_says_who_drew_it() -> None:
-    assert replayed([Entry(by="ada", action=TEXT)]).elements[0].by == "ada"
+    assert replay_actions([RecordedAction(participant="ada", action=TEXT)]).elements[0].by == "ada"
 
 
 def test_what_is_done_with_a_slide_leaves_the_board_alone() -> None:
     board = board_of(TEXT)
-    assert after(board, Laser(element_id="text-1")) == board
+    assert apply_action(board, Laser(element_id="text-1")) == board
 
 
 @pytest.mark.parametrize(
@@ -188,9 +190,9 @@ def test_what_finds_nothing_changes_nothing_and_can_say_so() -> None:
         ),
     ]
     for action, why in told:
-        assert unknown_target(board, action) == why
-        assert after(board, action) == board
-    assert unknown_target(EMPTY, Delete(element_id="sun")) == (
+        assert find_action_problem(board, action) == why
+        assert apply_action(board, action) == board
+    assert find_action_problem(EMPTY_BOARD, Delete(element_id="sun")) == (
         "There is no element sun on the whiteboard; there is nothing."
     )
 
@@ -204,31 +206,34 @@ def test_what_finds_its_target_has_nothing_against_it() -> None:
         Clear(),
         Laser(element_id="logo"),
     ):
-        assert unknown_target(board, action) is None
+        assert find_action_problem(board, action) is None
 
 
 def test_a_full_board_takes_no_more() -> None:
-    full = board_of(*[TEXT] * MOST_ELEMENTS)
-    assert unknown_target(full, TEXT) == "The whiteboard is full with 100 elements. Delete some, or clear it."
-    assert after(full, TEXT) == full
+    full = board_of(*[TEXT] * MAX_ELEMENTS)
+    assert (
+        find_action_problem(full, TEXT)
+        == "The whiteboard is full with 100 elements. Delete some, or clear it."
+    )
+    assert apply_action(full, TEXT) == full
 
 
 def test_code_that_would_be_too_long_is_objected_to() -> None:
     long = board_of(DrawCode(code="\n" * 199, x=0, y=0))
-    assert unknown_target(long, edit("insert_after", "L1", content="a\nb")) == (
+    assert find_action_problem(long, edit("insert_after", "L1", content="a\nb")) == (
         "code-1 would have more than 200 lines. Delete some first."
     )
-    assert unknown_target(long, edit("replace_lines", "L1", content="a")) is None
+    assert find_action_problem(long, edit("replace_lines", "L1", content="a")) is None
 
 
 @given(LEDGERS, st.integers(0, 12))
-def test_a_board_does_not_depend_on_when_one_looks(ledger: list[Entry], cut: int) -> None:
-    assert replayed(ledger[cut:], replayed(ledger[:cut])) == replayed(ledger)
+def test_a_board_does_not_depend_on_when_one_looks(ledger: list[RecordedAction], cut: int) -> None:
+    assert replay_actions(ledger[cut:], replay_actions(ledger[:cut])) == replay_actions(ledger)
 
 
 @given(LEDGERS)
-def test_ids_are_unique(ledger: list[Entry]) -> None:
-    board = replayed(ledger)
+def test_ids_are_unique(ledger: list[RecordedAction]) -> None:
+    board = replay_actions(ledger)
     assert len(set(ids(board))) == len(board.elements)
     for element in board.elements:
         names = [line.id for line in element.listing.lines]
@@ -239,27 +244,27 @@ def test_ids_are_unique(ledger: list[Entry]) -> None:
 @given(st.lists(ACTIONS, max_size=12))
 def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
     ledger = kept(actions)
-    assert replayed(ledger) == board_of(*actions)
-    stored = msgspec.json.decode(msgspec.json.encode(ledger), type=list[Entry])
-    assert replayed(stored) == replayed(ledger)
+    assert replay_actions(ledger) == board_of(*actions)
+    stored = msgspec.json.decode(msgspec.json.encode(ledger), type=list[RecordedAction])
+    assert replay_actions(stored) == replay_actions(ledger)
 
 
 @given(LEDGERS, DRAWINGS)
-def test_what_was_drawn_is_found(ledger: list[Entry], drawing: Action) -> None:
-    before = replayed(ledger)
-    action = settled(drawing, before)
+def test_what_was_drawn_is_found(ledger: list[RecordedAction], drawing: Action) -> None:
+    before = replay_actions(ledger)
+    action = assign_element_id(drawing, before)
     assert isinstance(action, Draw)
     assert action.element_id is not None
     delete = Delete(element_id=action.element_id)
-    drawn = after(before, action)
-    assert unknown_target(drawn, delete) is None
-    assert after(drawn, delete).elements == before.elements
+    drawn = apply_action(before, action)
+    assert find_action_problem(drawn, delete) is None
+    assert apply_action(drawn, delete).elements == before.elements
 
 
 @given(LEDGERS)
-def test_whatever_changes_nothing_by_name_has_a_reason(ledger: list[Entry]) -> None:
-    board = EMPTY
+def test_whatever_changes_nothing_by_name_has_a_reason(ledger: list[RecordedAction]) -> None:
+    board = EMPTY_BOARD
     for entry in ledger:
-        if isinstance(entry.action, Delete) and after(board, entry.action) == board:
-            assert unknown_target(board, entry.action)
-        board = after(board, entry.action, entry.by)
+        if isinstance(entry.action, Delete) and apply_action(board, entry.action) == board:
+            assert find_action_problem(board, entry.action)
+        board = apply_action(board, entry.action, entry.participant)

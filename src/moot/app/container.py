@@ -11,93 +11,92 @@ from uuid import uuid4
 
 from litestar import Litestar
 
-from moot.app.database_lock import alone
+from moot.app.database_lock import lock_database
 from moot.engine import telemetry
-from moot.engine.attachments import Attaching
-from moot.engine.call_limiter import Admission
-from moot.engine.events.discussion_changes import Changes
-from moot.engine.events.hub import Feeds
-from moot.engine.events.writer import Journal
-from moot.engine.model_resolution import Casting, UsualTable
-from moot.engine.runs.ephemeral import Sittings
-from moot.engine.runs.manager import DurableRuns
-from moot.engine.runs.references import Recapping
-from moot.engine.tools.catalog import Tooling
+from moot.engine.attachments import Attachments
+from moot.engine.call_limiter import CallLimiter
+from moot.engine.events.discussion_changes import DiscussionChanges
+from moot.engine.events.hub import EventHub
+from moot.engine.events.writer import EventWriter
+from moot.engine.model_resolution import DefaultParticipants, ModelResolver
+from moot.engine.runs.ephemeral import EphemeralRuns
+from moot.engine.runs.manager import RunManager
+from moot.engine.runs.references import ReferenceResolver
+from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.token_estimates import Measuring
-from moot.engine.turns.token_estimates import counted as counted_tokens
-from moot.engine.whiteboards import Boards
-from moot.engine.workers import Presence, Workers, folder_for
-from moot.prompts.library import shipped
-from moot.providers.embeddings import embedder
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.token_estimates import ContextLimits
+from moot.engine.turns.token_estimates import count_answer_tokens as counted_tokens
+from moot.engine.whiteboards import Whiteboards
+from moot.engine.workers import WorkerLockFiles, WorkerMonitor, worker_lock_folder
+from moot.prompts.library import builtin_personas
+from moot.providers.embeddings import resolve_embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
 from moot.server.auth import Revocations
-from moot.server.csrf import OwnSite
-from moot.server.draft_validation import Drafts
-from moot.server.mcp.ask import Asking
-from moot.server.mcp.routes import McpFace
-from moot.server.mcp.tools import Tools
-from moot.server.openai.runner import Hearing, Speaking
-from moot.server.openai.virtual_models import Tables
+from moot.server.csrf import SameOriginMiddleware
+from moot.server.draft_validation import DraftValidator
+from moot.server.mcp.ask import AskRunner
+from moot.server.mcp.routes import McpApp
+from moot.server.mcp.tools import McpTools
+from moot.server.openai.runner import CompletionRunner, RunEventReader
+from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.routes.files import Uploads
-from moot.server.sse import Readers
-from moot.server.static_files import STATIC, Page, read
-from moot.services.billing import Purses, Treasury
-from moot.services.channel_memory import Remembering
-from moot.services.discussions import Hall
-from moot.services.evaluations.accept import Accepting
-from moot.services.evaluations.improve import Improvements
-from moot.services.evaluations.judge import Court
-from moot.services.image_renderer import Painter
-from moot.services.knowledge import Knowledge
-from moot.services.model_tasks import Errands
-from moot.services.participants import Seating
-from moot.services.persona_suggestions import Perspectives
-from moot.services.prompt_replay import Retelling
-from moot.services.retries import Retrying
-from moot.services.run_plans import Planning
-from moot.services.run_reports import Reports
-from moot.services.stateless import Stateless
-from moot.services.titles import Titles
-from moot.services.versions import Revising
-from moot.settings import Rates as RateSettings
-from moot.settings import Settings, data_folder
+from moot.server.sse import SseConnections
+from moot.server.static_files import STATIC_DIR, StaticFilesApp, read_static_files
+from moot.services.billing import BudgetGuards, BudgetService
+from moot.services.channel_memory import ChannelMemory
+from moot.services.discussions import DiscussionService
+from moot.services.evaluations.accept import ImprovementApplier
+from moot.services.evaluations.improve import PersonaImprover
+from moot.services.evaluations.judge import Judge
+from moot.services.image_renderer import ImageRenderer
+from moot.services.knowledge import KnowledgeService
+from moot.services.model_tasks import ModelTasks
+from moot.services.participants import ParticipantResolver
+from moot.services.persona_suggestions import PersonaSuggestions
+from moot.services.prompt_replay import PromptReplay
+from moot.services.retries import RetryService
+from moot.services.run_plans import RunPlanner
+from moot.services.run_reports import RunReports
+from moot.services.stateless import StatelessService
+from moot.services.titles import TitleGenerator
+from moot.services.versions import VersionService
+from moot.settings import RateSettings, Settings, data_folder
 from moot.store.accounts.accounts import Accounts
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.billing.budgets import Budgets
 from moot.store.billing.token_rates import TokenRates
-from moot.store.billing.usage import Bills
+from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.files import Files
-from moot.store.encryption import VARIABLE as SECRET
-from moot.store.encryption import Sealer
-from moot.store.library.evaluations import Trials
-from moot.store.library.insights import Insights, Vectors
+from moot.store.encryption import SECRET_VARIABLE as SECRET
+from moot.store.encryption import Encryptor
+from moot.store.library.evaluations import Evaluations
+from moot.store.library.insights import Insights, InsightVectors
 from moot.store.library.personas import Personas
-from moot.store.library.presets import LineUps
+from moot.store.library.presets import Presets
 from moot.store.library.projects import Projects
 from moot.store.migrate import migrate
-from moot.store.notify import listen
-from moot.store.rate_limits import Rates
-from moot.store.runs.approvals import Permissions
-from moot.store.runs.event_log import Events
+from moot.store.notify import receive_notifications
+from moot.store.rate_limits import RateLimiter
+from moot.store.runs.approvals import Approvals
+from moot.store.runs.event_log import EventLog
 from moot.store.runs.retries import Retries
-from moot.store.runs.runs import Claim, Runs
-from moot.store.runs.workers import Roll
-from moot.transcript.export import Transcripts
+from moot.store.runs.runs import RunLease, Runs
+from moot.store.runs.workers import WorkerRegistry
+from moot.transcript.export import TranscriptExporter
 from moot.types.discussions import Message
 from moot.types.errors import BadSettings
 
-SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
-FENCED = 3  # the exit code of a worker that was taken over
+GC_THRESHOLDS = (10_000, 10, 10)  # and not after 700 new objects, as is usual
+FENCED_EXIT_CODE = 3  # the exit code of a worker that was taken over
 log = logging.getLogger(__name__)
-PARTS = (  # what the routes ask for, by the name they ask for it
+ROUTE_DEPENDENCIES = (  # what the routes ask for, by the name they ask for it
     "accepting",
     "accounts",
     "attaching",
@@ -150,7 +149,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
 )
 
 
-class House:
+class Services:
     """All parts of a server, put together; `settled` gives them life."""
 
     def __init__(
@@ -158,156 +157,174 @@ class House:
         settings: Settings,
         database: Database,
         registry: Registry,
-        sealer: Sealer,
+        encryptor: Encryptor,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`environment` holds what the settings name of it, for the servers of tools."""
         self.database = database
-        self._lease = settings.lease
-        self._left = False
-        self._seeking: list[asyncio.Task[None]] = []  # what finds runs that are to be executed here
-        self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
-        self._open_stores(database)
+        self._lease_seconds = settings.lease
+        self._is_shutting_down = False
+        self._run_discovery_tasks: list[
+            asyncio.Task[None]
+        ] = []  # what finds runs that are to be executed here
+        self.worker_id = f"worker-{uuid4().hex}" if database.is_postgres else "local"
+        self._build_stores(database)
         self.revocations = Revocations(self.accounts)
-        self.readers = Readers(self.revocations)
-        self.changes = Changes(self.discussions, self.permissions)
-        self.feeds = Feeds(self.events)
-        self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
-        self.provider_keys = ProviderKeys(database, sealer)
-        self.casting = casting = Casting(registry, self.provider_keys, settings.fallback)
-        rates, counted = settings.rates, Rates(database)
-        admission = Admission(database, counted, rates.model_calls_a_minute)
-        speaker = Speaker(settings.limits, admit=admission.wait)
+        self.readers = SseConnections(self.revocations)
+        self.changes = DiscussionChanges(self.discussions, self.permissions)
+        self.feeds = EventHub(self.events)
+        self.event_writer = EventWriter(self.events, self.feeds, lambda _: self._exit_when_fenced())
+        self.provider_keys = ProviderKeys(database, encryptor)
+        self.casting = casting = ModelResolver(registry, self.provider_keys, settings.fallback)
+        rates, counted = settings.rates, RateLimiter(database)
+        admission = CallLimiter(database, counted, rates.model_calls_a_minute)
+        speaker = ModelCaller(settings.limits, acquire_call=admission.try_acquire_call)
         self.budgets = Budgets(database, settings.budget)
-        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
-        self._lay_out_tools(settings, environment or {}, sealer)
-        self.durable = DurableRuns(
+        self.embedder = resolve_embedder(settings.embedding, registry) if settings.embedding else None
+        self._build_tool_catalog(settings, environment or {}, encryptor)
+        self.run_manager = RunManager(
             database,
-            self.worker,
-            self.journal,
+            self.worker_id,
+            self.event_writer,
             speaker,
-            casting.models,
-            self._after,
-            Recapping(database, casting.models, speaker, self.budgets),
+            casting.resolve_with_fallbacks,
+            self._after_run,
+            ReferenceResolver(database, casting.resolve_with_fallbacks, speaker, self.budgets),
             self.tooling,
         )
-        measuring = Measuring(self.token_rates, registry, settings.fallback)
+        measuring = ContextLimits(self.token_rates, registry, settings.fallback)
         self.uploads = Uploads(self.file_store)
-        self.painter = Painter()
-        self.attaching = Attaching(self.file_store, registry)
-        errands = Errands(database, speaker, self.budgets)
-        self.stateless = Stateless(database, speaker, errands)
-        self.sittings = Sittings(speaker)
-        self._hire_clerks(casting, errands, counted)
-        self._hold_trials(casting, errands)
-        self.planning = Planning(self.personas, self.projects, measuring)
-        self.treasury = Treasury(database, self.budgets, casting.models)
-        self.hall = Hall(
+        self.painter = ImageRenderer()
+        self.attaching = Attachments(self.file_store, registry)
+        errands = ModelTasks(database, speaker, self.budgets)
+        self.stateless = StatelessService(database, speaker, errands)
+        self.ephemeral_runs = EphemeralRuns(speaker)
+        self._build_model_tasks(casting, errands, counted)
+        self._build_evaluations(casting, errands)
+        self.planning = RunPlanner(self.personas, self.projects, measuring)
+        self.treasury = BudgetService(database, self.budgets, casting.resolve_with_fallbacks)
+        self.hall = DiscussionService(
             database,
             self.planning,
-            self.worker,
-            self.durable.start,
+            self.worker_id,
+            self.run_manager.start_run,
             self.attaching,
             self.titles,
             self.treasury,
-            self.remembering,
+            self.channel_memory,
             settings.clerk,
         )
-        retries = Retries(database, self.worker)
-        self.retrying = Retrying(
-            database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
+        retries = Retries(database, self.worker_id)
+        self.retrying = RetryService(
+            database, self.hall, retries, self.treasury, self.attaching, measuring, self.run_manager.start_run
         )
-        self.revising = Revising(database, self.hall, self.attaching, measuring)
-        self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
-        self.roll = Roll(self._apart)
-        self.presence = Presence(folder_for(data_folder(), database.url))
-        self.workers = Workers(
-            self.roll, self.presence, self.worker, settings.lease, self.durable.take_over, self._taken_over
+        self.revising = VersionService(database, self.hall, self.attaching, measuring)
+        self._heartbeat_database = Database(database.url, connections=1)  # so that no call can hold up a beat
+        self.worker_registry = WorkerRegistry(self._heartbeat_database)
+        self.worker_lock_files = WorkerLockFiles(worker_lock_folder(data_folder(), database.url))
+        self.worker_monitor = WorkerMonitor(
+            self.worker_registry,
+            self.worker_lock_files,
+            self.worker_id,
+            settings.lease,
+            self.run_manager.take_over,
+            self._exit_when_fenced,
         )
-        self.seating = Seating(registry, self.personas, self.tooling)
-        self.drafts = Drafts(self.seating, self.personas, self.projects)
-        usual = UsualTable(casting, registry, settings.line_up, settings.model)
-        self.tables = Tables(self.hall, self.planning, self.seating, usual, self.line_ups)
-        self.speaking = Speaking(
+        self.seating = ParticipantResolver(registry, self.personas, self.tooling)
+        self.drafts = DraftValidator(self.seating, self.personas, self.projects)
+        usual = DefaultParticipants(casting, registry, settings.line_up, settings.model)
+        self.tables = VirtualModels(self.hall, self.planning, self.seating, usual, self.line_ups)
+        self.speaking = CompletionRunner(
             self.tables,
             casting,
-            self.sittings,
-            Purses(database, errands),
+            self.ephemeral_runs,
+            BudgetGuards(database, errands),
             self.budgets,
             self.hall,
             self.discussions,
             self.file_store,
-            Hearing(self.feeds, self.events, self.runs),
+            RunEventReader(self.feeds, self.events, self.runs),
         )
         self._check_models(settings)
-        self.limits = _limits(rates, counted)
+        self.limits = _build_rate_limits(rates, counted)
         self.registry = registry
-        self.mcp = McpFace(self._mcp_tools())
+        self.mcp = McpApp(self._build_mcp_tools())
 
-    def _open_stores(self, database: Database) -> None:
+    def _build_stores(self, database: Database) -> None:
         """Put together what is kept, and what is only read out of it."""
         self.accounts = Accounts(database)
-        self.personas = Personas(database, shipped())
+        self.personas = Personas(database, builtin_personas())
         self.runs = Runs(database)
         self.discussions = Discussions(database)
-        self.events = Events(database)
+        self.events = EventLog(database)
         self.projects = Projects(database)
-        self.line_ups = LineUps(database)
+        self.line_ups = Presets(database)
         self.token_rates = TokenRates(database)
-        self.reports = Reports(database)
-        self.boards = Boards(database)
-        self.transcripts = Transcripts(database)
+        self.reports = RunReports(database)
+        self.boards = Whiteboards(database)
+        self.transcripts = TranscriptExporter(database)
         self.insights = Insights(database)
         self.file_store = Files(database)
-        self.bills = Bills(database)
+        self.bills = UsageReports(database)
         self.channels = Channels(database)
-        self.permissions = Permissions(database)
+        self.permissions = Approvals(database)
 
-    def _lay_out_tools(self, settings: Settings, environment: Mapping[str, str], sealer: Sealer) -> None:
+    def _build_tool_catalog(
+        self, settings: Settings, environment: Mapping[str, str], encryptor: Encryptor
+    ) -> None:
         """Put together what participants may call."""
         database = self.database
-        self.tool_servers = ToolServers(database, sealer)
-        self.tooling = Tooling(
+        self.tool_servers = ToolServers(database, encryptor)
+        self.tooling = ToolCatalog(
             database,
             settings.tools,
             environment,
             self.tool_servers,
-            InsightSearch(self.insights, Vectors(database), self.embedder),
+            InsightSearch(self.insights, InsightVectors(database), self.embedder),
             self.budgets,
-            anywhere=settings.private_tool_servers,
+            allow_private_networks=settings.private_tool_servers,
         )
 
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""
         for name, others in settings.fallback.items():
             for model in (name, *others):
-                self.seating.check(model, f"fallback of {name} in the settings")
+                self.seating.check_model(model, f"fallback of {name} in the settings")
         named = {"clerk": (settings.clerk,) if settings.clerk else (), "line_up": settings.line_up}
         for field, models in named.items():
             for model in models:
-                self.seating.check(model, f"{field} in the settings")
+                self.seating.check_model(model, f"{field} in the settings")
 
-    def _hire_clerks(self, casting: Casting, errands: Errands, counted: Rates) -> None:
+    def _build_model_tasks(
+        self, model_resolver: ModelResolver, model_tasks: ModelTasks, rate_limiter: RateLimiter
+    ) -> None:
         """Put together what is done beside runs, and never in their way."""
-        database, models = self.database, casting.models
-        self.titles = Titles(database, models, errands, counted)
-        self.knowledge = Knowledge(database, models, errands, self.embedder)
-        self.remembering = Remembering(database, models, errands)
+        database, models = self.database, model_resolver.resolve_with_fallbacks
+        self.titles = TitleGenerator(database, models, model_tasks, rate_limiter)
+        self.knowledge = KnowledgeService(database, models, model_tasks, self.embedder)
+        self.channel_memory = ChannelMemory(database, models, model_tasks)
 
-    def _hold_trials(self, casting: Casting, errands: Errands) -> None:
+    def _build_evaluations(self, model_resolver: ModelResolver, model_tasks: ModelTasks) -> None:
         """Put together what judges answers and improves who gave them, and what proposes others."""
         database = self.database
-        self.retelling = Retelling(database)
-        self.trials = Trials(database)
-        self.court = Court(database, casting.models, errands)
-        self.improvements = Improvements(
-            database, self.worker, self.court, self.personas, casting.models, errands
+        self.retelling = PromptReplay(database)
+        self.trials = Evaluations(database)
+        self.court = Judge(database, model_resolver.resolve_with_fallbacks, model_tasks)
+        self.improvements = PersonaImprover(
+            database,
+            self.worker_id,
+            self.court,
+            self.personas,
+            model_resolver.resolve_with_fallbacks,
+            model_tasks,
         )
-        self.accepting = Accepting(database, self.worker, self.improvements)
-        self.perspectives = Perspectives(self.personas, casting.models, errands)
+        self.accepting = ImprovementApplier(database, self.worker_id, self.improvements)
+        self.perspectives = PersonaSuggestions(
+            self.personas, model_resolver.resolve_with_fallbacks, model_tasks
+        )
 
-    def _mcp_tools(self) -> Tools:
-        asking = Asking(
+    def _build_mcp_tools(self) -> McpTools:
+        asking = AskRunner(
             self.hall,
             self.drafts,
             self.limits,
@@ -318,7 +335,7 @@ class House:
             self.runs,
             self.revocations,
         )
-        return Tools(
+        return McpTools(
             asking,
             self.discussions,
             self.transcripts,
@@ -329,44 +346,50 @@ class House:
             self.embedder,
         )
 
-    def parts(self) -> Mapping[str, object]:
-        return {name: getattr(self, name) for name in PARTS}
+    def route_dependencies(self) -> Mapping[str, object]:
+        return {name: getattr(self, name) for name in ROUTE_DEPENDENCIES}
 
     async def app(
         self, settings: Settings, *, loopback: bool, create: Callable[..., Litestar] = create_app
     ) -> Any:
-        caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None
-        if caller is None and await self.accounts.nobody_can_log_in():
+        caller = (
+            await self.accounts.ensure_local_account()
+            if _needs_no_login(settings, loopback=loopback)
+            else None
+        )
+        if caller is None and await self.accounts.has_no_logins():
             log.warning("there is no account that could log in yet: make one with `moot user add NAME`")
-        app = create(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
-        page = Page(app, await asyncio.to_thread(read, STATIC))
-        return OwnSite(page, loopback=loopback, hosts=frozenset(settings.hosts))
+        app = create(self.accounts, self.limits, caller, self.route_dependencies(), settings.metrics_token)
+        page = StaticFilesApp(app, await asyncio.to_thread(read_static_files, STATIC_DIR))
+        return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
-    async def alive(self) -> AsyncIterator[None]:
+    async def lifespan(self) -> AsyncIterator[None]:
         """Keep the loops going that write, listen, look and beat; and take up the runs that were left."""
-        self.database.listen("moot_control", self.durable.told)
-        self.database.listen("moot_changes", self.changes.told)
-        self.database.listen("moot_events", self.feeds.told)
+        self.database.subscribe("moot_control", self.run_manager.on_command)
+        self.database.subscribe("moot_changes", self.changes.on_notify)
+        self.database.subscribe("moot_events", self.feeds.on_notify)
         loops = [
-            self.journal.write_for_ever(),
-            self.feeds.look_for_ever(),
-            self.readers.end_stuck_ones(),
-            self.revocations.run(),
+            self.event_writer.write_forever(),
+            self.feeds.poll_forever(),
+            self.readers.close_stuck_connections(),
+            self.revocations.check_periodically(),
         ]
-        seeking = [self._launch(), self.durable.look_for_ever(self._lease)]
+        seeking = [self._launch_run_manager(), self.run_manager.poll_unstarted_runs(self._lease_seconds)]
         if self.database.is_postgres:
-            await self.workers.join()
-            loops += [listen(self.database, self._missed)]
+            await self.worker_monitor.join_cluster()
+            loops += [receive_notifications(self.database, self._on_notification_gap)]
             seeking += [
-                self.workers.beat_for_ever(),
-                self.durable.look_for_strangers(self._lease, self.roll.note_as_left),
+                self.worker_monitor.run_heartbeats(),
+                self.run_manager.poll_unregistered_workers(
+                    self._lease_seconds, self.worker_registry.register_as_left
+                ),
             ]
-        self._seeking = [asyncio.create_task(loop) for loop in seeking]
-        tasks = [*(asyncio.create_task(loop) for loop in loops), *self._seeking]
+        self._run_discovery_tasks = [asyncio.create_task(loop) for loop in seeking]
+        tasks = [*(asyncio.create_task(loop) for loop in loops), *self._run_discovery_tasks]
         for task in tasks:
-            task.add_done_callback(_must_not_fail)
-        async with self._apart:
+            task.add_done_callback(_exit_on_failure)
+        async with self._heartbeat_database:
             try:
                 yield
             finally:
@@ -374,96 +397,96 @@ class House:
                 await self.titles.close()
                 await self.stateless.close()
                 await self.mcp.close()
-                await self.sittings.close()
-                await _cancelled(tasks)
+                await self.ephemeral_runs.close()
+                await _cancel_tasks(tasks)
 
-    async def _launch(self) -> None:
+    async def _launch_run_manager(self) -> None:
         """Begin to execute runs. Then everything is loaded, and stays: the collector need not look at it again.
 
         Nor so often at what streams leave behind, which was a tenth of the work.
         """
-        await self.durable.launch()
+        await self.run_manager.launch()
         gc.collect()
         gc.freeze()
-        gc.set_threshold(*SELDOM)
+        gc.set_threshold(*GC_THRESHOLDS)
 
-    async def leave(self) -> None:
+    async def shutdown_services(self) -> None:
         """Write down what was said, and let others have what did not end.
 
         They look for it even if we know of nothing: a run may have come in that we did not come to begin.
         """
-        await self.journal.written()
-        if not self.durable.live:
-            self.durable.begin_no_more()
-            await _cancelled(self._seeking)
-            await self.durable.close()
-        self._left = True
+        await self.event_writer.flush_events()
+        if not self.run_manager.executions:
+            self.run_manager.stop_accepting_runs()
+            await _cancel_tasks(self._run_discovery_tasks)
+            await self.run_manager.close()
+        self._is_shutting_down = True
         if self.database.is_postgres:
-            await self.workers.leave()
-        await asyncio.to_thread(telemetry.close)
+            await self.worker_monitor.leave_cluster()
+        await asyncio.to_thread(telemetry.flush_traces)
 
-    def _taken_over(self) -> None:
+    def _exit_when_fenced(self) -> None:
         """End at once: another worker has our runs, and whatever we would still do, it does."""
-        if self._left:
+        if self._is_shutting_down:
             return  # as we asked for, and the end is near
         log.critical("another worker has taken over the runs of this one, which ends now")
         logging.shutdown()
-        os._exit(FENCED)
+        os._exit(FENCED_EXIT_CODE)
 
-    def _missed(self) -> None:
+    def _on_notification_gap(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""
-        self.feeds.missed()
-        self.changes.missed()
-        for run in tuple(self.durable.live):
-            self.durable.told(run)
+        self.feeds.on_gap()
+        self.changes.on_gap()
+        for run in tuple(self.run_manager.executions):
+            self.run_manager.on_command(run)
 
-    async def _after(self, claim: Claim, turns: Sequence[Message]) -> None:
+    async def _after_run(self, lease: RunLease, turns: Sequence[Message]) -> None:
         """Do what is due after a run, once nobody waits for it any more."""
-        await self._count(claim, turns)
-        await self.remembering.note(claim)
+        await self._record_usage(lease, turns)
+        await self.channel_memory.summarize_after_run(lease)
 
-    async def _count(self, claim: Claim, turns: Sequence[Message]) -> None:
+    async def _record_usage(self, lease: RunLease, turns: Sequence[Message]) -> None:
         """Count who played a part, and what providers made of the words."""
-        parts = {who.id: who.persona for who in claim.plan.participants}
+        parts = {who.id: who.persona for who in lease.plan.participants}
         for turn in turns:
             if persona := parts.get(turn.participant or ""):
-                await self.personas.count(claim.tenant, persona, completed=turn.status == "completed")
-        await self.token_rates.add(counted_tokens(turns))
+                await self.personas.count_use(lease.tenant, persona, completed=turn.status == "completed")
+        await self.token_rates.add_counts(counted_tokens(turns))
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[House]:
+async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[Services]:
     """Build a house on the database of the settings, and give it life; others find it at its address."""
-    telemetry.configure(environment)
-    sealer = Sealer.load(data_folder(), environment)
+    telemetry.configure_tracing(environment)
+    sealer = Encryptor.load_or_create(data_folder(), environment)
     async with contextlib.AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(settings.database))
+        database = await stack.enter_async_context(Database(settings.database_address))
         if not database.is_postgres:
-            stack.enter_context(alone(database.path, address))
+            stack.enter_context(lock_database(database.path, address))
         elif SECRET not in environment:
             log.warning(
                 "without %s the keys are sealed with a file of this machine, which others lack", SECRET
             )
         await migrate(database)
-        await sealer.check(database)
+        await sealer.check_database_secret(database)
         registry = await stack.enter_async_context(
             Registry(settings.providers, environment, stored_keys=True)
         )
-        house = House(settings, database, registry, sealer, environment)
+        house = Services(settings, database, registry, sealer, environment)
         if database.is_postgres:
-            stack.enter_context(house.presence.shown(house.worker))
-        await stack.enter_async_context(house.alive())
+            stack.enter_context(house.worker_lock_files.lock_worker_file(house.worker_id))
+        await stack.enter_async_context(house.lifespan())
         yield house
 
 
-def _limits(rates: RateSettings, counted: Rates) -> RateLimits:
+def _build_rate_limits(rates: RateSettings, rate_limiter: RateLimiter) -> RateLimits:
     return RateLimits(
-        counted,
-        calls_a_minute=rates.calls_a_minute,
-        starts_a_minute=rates.starts_a_minute,
-        messages_a_minute=rates.messages_a_minute,
+        rate_limiter,
+        requests_per_minute=rates.calls_a_minute,
+        model_requests_per_minute=rates.starts_a_minute,
+        messages_per_minute=rates.messages_a_minute,
         messages_burst=rates.messages_burst,
-        debates_a_minute=rates.debates_a_minute,
+        debates_per_minute=rates.debates_a_minute,
         debates_burst=rates.debates_burst,
     )
 
@@ -475,13 +498,13 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _must_not_fail(task: asyncio.Task[None]) -> None:
+def _exit_on_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.critical("a part that nothing works without has failed", exc_info=error)
         logging.shutdown()

@@ -7,10 +7,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def run(command: Coroutine[None, None, T]) -> T:
+def run_coroutine(coroutine: Coroutine[None, None, T]) -> T:
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(command)
+        return asyncio.run(coroutine)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(command)
+        return runner.run(coroutine)

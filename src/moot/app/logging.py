@@ -5,18 +5,18 @@ import logging
 import sys
 import time
 
-from moot.terminal.readers import safe
+from moot.terminal.readers import strip_control_chars
 
-USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
+STANDARD_RECORD_FIELDS = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "message",
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp", "httpx2")
-SILENT = "mcp.client"  # it logs what foreign servers said
+WARNING_ONLY_LOGGERS = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp", "httpx2")
+SILENCED_LOGGER = "mcp.client"  # it logs what foreign servers said
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -24,30 +24,32 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **_extra(record),
+            **_extra_fields(record),
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
 
-class ForPeople(logging.Formatter):
+class TerminalFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Write a line that a terminal can show, whatever a caller put into a path."""
-        more = " ".join(f"{name}={value}" for name, value in _extra(record).items())
+        more = " ".join(f"{name}={value}" for name, value in _extra_fields(record).items())
         line = f"moot: {record.levelname.lower()}: {record.getMessage()}" + (f" ({more})" if more else "")
-        return safe(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
+        return strip_control_chars(
+            f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        )
 
 
-def _extra(record: logging.LogRecord) -> dict[str, object]:
-    return {name: value for name, value in record.__dict__.items() if name not in USUAL}
+def _extra_fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in STANDARD_RECORD_FIELDS}
 
 
-def configure(level: int = logging.INFO) -> None:
+def configure_logging(level: int = logging.INFO) -> None:
     """Log to standard error, in the form that fits who reads it."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
+    handler.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for name in QUIET:
+    for name in WARNING_ONLY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
-    logging.getLogger(SILENT).setLevel(logging.CRITICAL + 1)
+    logging.getLogger(SILENCED_LOGGER).setLevel(logging.CRITICAL + 1)

@@ -6,39 +6,39 @@ from typing import Any
 
 from moot.server import disconnects
 
-App = Callable[[Any, Any, Any], Awaitable[None]]
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-AT_ONCE = {"/healthz": (200, b"ok"), "/readyz": (503, b"loading")}
-HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
+HEALTH_RESPONSES = {"/healthz": (200, b"ok"), "/readyz": (503, b"loading")}
+RESPONSE_HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
 
 
-class Gate:
+class StartupApp:
     """An ASGI app that holds requests until there is an application to serve them."""
 
     def __init__(self) -> None:
-        self._opened: asyncio.Future[App] = asyncio.get_running_loop().create_future()
+        self._app_future: asyncio.Future[AsgiApp] = asyncio.get_running_loop().create_future()
 
-    def open(self, app: App) -> None:
-        self._opened.set_result(app)
+    def attach_app(self, app: AsgiApp) -> None:
+        self._app_future.set_result(app)
 
-    def give_up(self) -> None:
+    def reject_requests(self) -> None:
         """Send those who wait away: there will be no application."""
-        if not self._opened.done():
-            self._opened.set_result(_away)
+        if not self._app_future.done():
+            self._app_future.set_result(_unavailable_app)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if not self._opened.done() and (answer := AT_ONCE.get(scope["path"])):
-            await _say(send, *answer)
+        if not self._app_future.done() and (answer := HEALTH_RESPONSES.get(scope["path"])):
+            await _send_response(send, *answer)
             return
-        disconnects.offer(scope, send)
-        app = await asyncio.shield(self._opened)
+        disconnects.add_abort_extension(scope, send)
+        app = await asyncio.shield(self._app_future)
         await app(scope, receive, send)
 
 
-async def _away(_scope: Any, _receive: Any, send: Any) -> None:
-    await _say(send, 503, b"the server could not start")
+async def _unavailable_app(_scope: Any, _receive: Any, send: Any) -> None:
+    await _send_response(send, 503, b"the server could not start")
 
 
-async def _say(send: Any, status: int, body: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": HEADERS})
+async def _send_response(send: Any, status: int, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": RESPONSE_HEADERS})
     await send({"type": "http.response.body", "body": body})

@@ -10,13 +10,24 @@ from msgspec.structs import replace
 
 from moot.types.debate import Debate
 from moot.types.errors import UsageError
-from moot.types.modes import ALONE_TOO, EARLY, TOGETHER, TURNS, Advisors, Directed, LessonRole, ModeName
+from moot.types.modes import (
+    DEFAULT_EARLY_TURNS,
+    DEFAULT_LESSON_TURNS,
+    KNOWS_OTHERS_MODES,
+    SOLO_MODES,
+    Advisors,
+    Directed,
+    LessonRole,
+    ModeName,
+)
 from moot.types.participants import Participant, participant_id
 from moot.types.requests import Effort
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
-ONLY: Mapping[ModeName, Mapping[str, str]] = {  # options, and the fields they are in, that one mode has
+MODE_ONLY_OPTIONS: Mapping[
+    ModeName, Mapping[str, str]
+] = {  # options, and the fields they are in, that one mode has
     "consensus": {"--rounds": "rounds"},
     "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
     "advisors": {"--early": "early", "--cross-talk": "cross_talk", "--synthesis": "synthesis"},
@@ -24,7 +35,7 @@ ONLY: Mapping[ModeName, Mapping[str, str]] = {  # options, and the fields they a
 }
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class AskOptions(Struct, frozen=True, kw_only=True):
     question: str
     models: tuple[str, ...] = ()
     system: str = ""
@@ -51,21 +62,21 @@ class Options(Struct, frozen=True, kw_only=True):
     config: Path | None = None
 
 
-def check(options: Options) -> None:
+def validate_options(options: AskOptions) -> None:
     """Refuse what does not go together, before anybody is looked for."""
     named = len(options.models)
     if options.mode == "single" and named > 1:
         raise UsageError(
             f"--mode single asks one model, and {named} are named: leave --mode out, or name one model."
         )
-    if options.mode is not None and options.mode not in ALONE_TOO and named < 2:
+    if options.mode is not None and options.mode not in SOLO_MODES and named < 2:
         raise UsageError(
             f"A {options.mode} needs at least two models: name each of them with -m provider/model."
         )
-    if (misplaced := next(_misplaced(options), None)) is not None:
+    if (misplaced := next(_find_misplaced_options(options), None)) is not None:
         option, mode = misplaced
         raise UsageError(f"{option} is for --mode {mode}: add that, or leave {option} out.")
-    _check_lesson(options)
+    _validate_lesson_options(options)
     if options.quorum is not None and options.quorum > named:
         raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
     for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
@@ -73,10 +84,10 @@ def check(options: Options) -> None:
             raise UsageError(f"{name} must be more than 0.")
 
 
-def _check_lesson(options: Options) -> None:
+def _validate_lesson_options(options: AskOptions) -> None:
     named = len(options.models)
     if strange := next((role for role in options.roles if role not in LESSON_ROLES), None):
-        raise UsageError(f"--role {typed(strange)}: there are {', '.join(LESSON_ROLES)}.")
+        raise UsageError(f"--role {repair_encoding(strange)}: there are {', '.join(LESSON_ROLES)}.")
     if len(options.roles) > named:
         raise UsageError(f"--role is given {len(options.roles)} times for {named} models: give it once each.")
     if options.board is not None and options.board.suffix not in {".svg", ".png"}:
@@ -87,7 +98,7 @@ def _check_lesson(options: Options) -> None:
         )
 
 
-def plan(options: Options, participants: Sequence[Participant]) -> Plan:
+def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> RunPlan:
     """Say what is to be done; without a consensus or debate, each is asked as if it were alone."""
     asked = tuple(
         replace(
@@ -95,27 +106,27 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
             temperature=options.temperature,
             max_tokens=options.max_tokens,
             thinking=options.thinking,
-            role=_role(options, place),
+            role=_lesson_role(options, place),
             tools=options.tools,
         )
         for place, who in enumerate(participants)
     )
-    system = typed(options.system)
-    return Plan(
+    system = repair_encoding(options.system)
+    return RunPlan(
         mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
         participants=asked,
         personas={who.id: system for who in asked} if system else {},
         rounds=options.rounds or 2,
-        introduced=options.mode in TOGETHER,
+        introduced=options.mode in KNOWS_OTHERS_MODES,
         debate=Debate(
-            lead=_lead(options.lead, participants),
+            lead=_resolve_lead(options.lead, participants),
             quorum=options.quorum,
             deadline=options.deadline,
             gate=options.gate,
         ),
-        directed=Directed(turns=options.turns or TURNS),
+        directed=Directed(turns=options.turns or DEFAULT_LESSON_TURNS),
         advisors=Advisors(
-            early=EARLY if options.early is None else options.early,
+            early=DEFAULT_EARLY_TURNS if options.early is None else options.early,
             cross_talk=options.cross_talk,
             synthesis=options.synthesis,
         ),
@@ -123,14 +134,14 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
     )
 
 
-def typed(words: str) -> str:
+def repair_encoding(text: str) -> str:
     """Mend what was typed in another encoding than UTF-8."""
-    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _misplaced(options: Options) -> Iterator[tuple[str, str]]:
+def _find_misplaced_options(options: AskOptions) -> Iterator[tuple[str, str]]:
     """Name options that are given and belong to another mode, and that mode."""
-    for mode, names in ONLY.items():
+    for mode, names in MODE_ONLY_OPTIONS.items():
         for option, field in names.items():
             if options.mode != mode and _is_given(getattr(options, field)):
                 yield option, mode
@@ -140,23 +151,23 @@ def _is_given(value: object) -> bool:
     return value is not None and value is not False and value != ()
 
 
-def _role(options: Options, place: int) -> LessonRole | None:
+def _lesson_role(options: AskOptions, position: int) -> LessonRole | None:
     if options.mode != "directed":
         return None
-    if place < len(options.roles):
-        return LESSON_ROLES[options.roles[place]]
-    return "student" if place else "teacher"
+    if position < len(options.roles):
+        return LESSON_ROLES[options.roles[position]]
+    return "student" if position else "teacher"
 
 
-def _lead(wanted: str | None, participants: Sequence[Participant]) -> str | None:
+def _resolve_lead(name_or_number: str | None, participants: Sequence[Participant]) -> str | None:
     """Find who is meant, by name or by the number of its -m."""
-    if wanted is None:
+    if name_or_number is None:
         return None
     by_number = {str(number): who.id for number, who in enumerate(participants, start=1)}
     known = by_number | {who.id: who.id for who in participants}
-    if (found := known.get(participant_id(wanted))) is None:
+    if (found := known.get(participant_id(name_or_number))) is None:
         names = ", ".join(who.name for who in participants)
         raise UsageError(
-            f"--lead {typed(wanted)}: nobody is called so. Name one of {names}, or a number from 1 to {len(participants)}."
+            f"--lead {repair_encoding(name_or_number)}: nobody is called so. Name one of {names}, or a number from 1 to {len(participants)}."
         )
     return found

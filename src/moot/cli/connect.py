@@ -8,20 +8,20 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from moot.app.database_lock import holder
+from moot.app.database_lock import lock_holder_address
 from moot.settings import Settings
 from moot.types.errors import UsageError
 
-TOKEN = "MOOT_TOKEN"  # noqa: S105 - the variable, not what is in it
-LOOPBACK = "127.0.0.1"
+TOKEN_VARIABLE = "MOOT_TOKEN"  # noqa: S105 - the variable, not what is in it
+LOOPBACK_HOST = "127.0.0.1"
 
 
-class Door(Struct, frozen=True):
+class ServerAddress(Struct, frozen=True):
     """`remote` is a server that somebody named: its settings are not ours."""
 
     url: str
     token: str | None
-    remote: bool = False
+    is_remote: bool = False
 
     @property
     def headers(self) -> dict[str, str]:
@@ -29,34 +29,36 @@ class Door(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def reached(
+async def connect_to_server(
     server: str | None, settings: Settings, environment: Mapping[str, str]
-) -> AsyncIterator[Door]:
+) -> AsyncIterator[ServerAddress]:
     """Find a house, or open one; the one that is opened ends with the block."""
-    token = environment.get(TOKEN) or None
+    token = environment.get(TOKEN_VARIABLE) or None
     if server is not None:
-        yield Door(_checked(server), token, remote=True)
-    elif address := _neighbour(settings.database):
-        yield Door(address, token)
+        yield ServerAddress(_validate_server_url(server), token, is_remote=True)
+    elif address := _local_server_url(settings.database_address):
+        yield ServerAddress(address, token)
     else:
-        from moot.cli.serve import Guest, served
+        from moot.cli.serve import EmbeddedServer, start_server
 
-        with _any_port() as listening:
-            async with served(settings, listening, loopback=True, kind=Guest) as serving:
-                yield Door(serving.page.rstrip("/"), token)
+        with _listen_on_free_port() as listening:
+            async with start_server(
+                settings, listening, loopback=True, server_class=EmbeddedServer
+            ) as serving:
+                yield ServerAddress(serving.page_url.rstrip("/"), token)
 
 
-def _neighbour(database: str) -> str | None:
+def _local_server_url(database: str) -> str | None:
     """Return where the process answers that has our file; on Postgres there is room for us beside others."""
     if not database.startswith("sqlite:///"):
         return None
-    address = holder(Path(database.removeprefix("sqlite:///")).expanduser())
+    address = lock_holder_address(Path(database.removeprefix("sqlite:///")).expanduser())
     if address == "":
         raise UsageError("Another moot is just starting on this database: try again in a moment.")
     return address and address.rstrip("/")
 
 
-def _checked(server: str) -> str:
+def _validate_server_url(server: str) -> str:
     parts = urlsplit(server)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageError(f"--server {server}: write an address such as https://moot.example.org.")
@@ -64,6 +66,6 @@ def _checked(server: str) -> str:
 
 
 @contextmanager
-def _any_port() -> Iterator[socket.socket]:
-    with socket.create_server((LOOPBACK, 0)) as listening:
+def _listen_on_free_port() -> Iterator[socket.socket]:
+    with socket.create_server((LOOPBACK_HOST, 0)) as listening:
         yield listening

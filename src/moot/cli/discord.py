@@ -10,81 +10,83 @@ from typing import TYPE_CHECKING
 from moot import settings
 from moot.cli import serve
 from moot.types.accounts import Caller
-from moot.types.errors import BadSettings, Unavailable
+from moot.types.errors import BadSettings, FeatureUnavailable
 
 if TYPE_CHECKING:
-    from moot.app.container import House
-    from moot.discord.dependencies import Premises
+    from moot.app.container import Services
+    from moot.discord.dependencies import DiscordDeps
     from moot.settings import Settings
 
 
-def run(host: str, port: int, config: Path | None) -> int:
-    check(settings.load(config, os.environ))
-    return serve.run(serve.Options(host=host, port=port, config=config), beside)
+def run_discord(host: str, port: int, config: Path | None) -> int:
+    check_discord_settings(settings.load_settings(config, os.environ))
+    return serve.run_serve(serve.ServeOptions(host=host, port=port, config=config), run_discord_bot)
 
 
-def check(chosen: "Settings") -> None:
+def check_discord_settings(app_settings: "Settings") -> None:
     """Refuse to begin without what nothing works without."""
-    check_installed()
-    if not chosen.discord.token:
+    check_discord_installed()
+    if not app_settings.discord.token:
         raise BadSettings(
             "There is no token for Discord: put the one of your bot into MOOT_DISCORD_TOKEN "
             "(Developer Portal, Bot, Reset Token)."
         )
 
 
-def check_installed() -> None:
+def check_discord_installed() -> None:
     if find_spec("discord") is None:
-        raise Unavailable(
+        raise FeatureUnavailable(
             "discord.py is not installed: in a clone of Moot, uv run --extra discord moot discord, "
             "or uv tool install '.[discord]'."
         )
 
 
 @asynccontextmanager
-async def beside(house: "House", chosen: "Settings") -> AsyncIterator[None]:
+async def run_discord_bot(services: "Services", app_settings: "Settings") -> AsyncIterator[None]:
     """Be in Discord, on behalf of the account that the settings name."""
-    from moot.discord.connection import attached
+    from moot.discord.connection import connect_discord
 
-    async with attached(await premises(house, chosen), chosen.discord.token or ""):
+    async with connect_discord(
+        await build_discord_deps(services, app_settings), app_settings.discord.token or ""
+    ):
         yield
 
 
-async def premises(house: "House", chosen: "Settings") -> "Premises":
-    from moot.discord.dependencies import Premises
+async def build_discord_deps(services: "Services", app_settings: "Settings") -> "DiscordDeps":
+    from moot.discord.dependencies import DiscordDeps
 
-    async def admit(account: str, mode: str) -> None:
-        await house.limits.say(account)
-        await house.limits.mode(account, mode)
+    async def check_rate_limit(account: str, mode: str) -> None:
+        await services.limits.count_message(account)
+        await services.limits.count_run_start(account, mode)
 
-    return Premises(
-        caller=await _caller(house, chosen.discord.user),
-        database=house.database,
-        hall=house.hall,
-        admit=admit,
-        channels=house.channels,
-        discussions=house.discussions,
-        runs=house.runs,
-        events=house.events,
-        feeds=house.feeds,
-        changes=house.changes,
-        files=house.file_store,
-        personas=house.personas,
-        seating=house.seating,
-        boards=house.boards,
-        painter=house.painter,
-        permissions=house.permissions,
-        degree=chosen.discord.degree,
-        guard=chosen.discord.guard,
-        thoughts=chosen.discord.thoughts,
-        model=chosen.model,
+    return DiscordDeps(
+        caller=await _resolve_caller(services, app_settings.discord.user),
+        database=services.database,
+        discussion_service=services.hall,
+        check_rate_limit=check_rate_limit,
+        channels=services.channels,
+        discussions=services.discussions,
+        runs=services.runs,
+        events=services.events,
+        event_hub=services.feeds,
+        discussion_changes=services.changes,
+        files=services.file_store,
+        personas=services.personas,
+        participant_resolver=services.seating,
+        whiteboards=services.boards,
+        image_renderer=services.painter,
+        approvals=services.permissions,
+        delivery_style=app_settings.discord.degree,
+        block_impersonation=app_settings.discord.guard,
+        reasoning_channel=app_settings.discord.thoughts,
+        default_model=app_settings.model,
     )
 
 
-async def _caller(house: "House", name: str | None) -> Caller:
+async def _resolve_caller(services: "Services", name: str | None) -> Caller:
     if name is None:
-        return await house.accounts.ensure_local()
-    for one in await house.accounts.all():
+        return await services.accounts.ensure_local_account()
+    for one in await services.accounts.list_accounts():
         if one.name == name:
             return Caller(account=one.id, tenant=one.tenant, name=one.name, kind="local")
     raise BadSettings(f"[discord] user: there is no account {name!r}: make it with `moot user add {name}`.")

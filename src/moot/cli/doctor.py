@@ -14,62 +14,64 @@ from moot import settings
 from moot.app import event_loop
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
-from moot.terminal.readers import safe
-from moot.types.errors import MissingKey, ProviderError, Unavailable, UsageError
+from moot.terminal.readers import strip_control_chars
+from moot.types.errors import FeatureUnavailable, MissingKey, ProviderError, UsageError
 
-SECONDS = 10.0
-MARKS = {"works": "✓", "idle": "·", "broken": "✗"}
+LIST_MODELS_SECONDS = 10.0
+STATE_SYMBOLS = {"works": "✓", "idle": "·", "broken": "✗"}
 
 
-class Finding(Struct, frozen=True):
+class ProviderCheck(Struct, frozen=True):
     provider: str
     state: Literal["works", "idle", "broken"]
-    words: str
+    message: str
 
 
-def run(config: Path | None) -> int:
-    return event_loop.run(_run(config))
+def run_doctor(config: Path | None) -> int:
+    return event_loop.run_coroutine(_run_doctor(config))
 
 
-async def _run(config: Path | None) -> int:
-    chosen = settings.load(config, os.environ)
+async def _run_doctor(config: Path | None) -> int:
+    chosen = settings.load_settings(config, os.environ)
     async with Registry(chosen.providers, os.environ) as registry:
-        findings = await asyncio.gather(*(examine(registry, name) for name in registry))
-        findings += _unknown_fallbacks(registry, chosen.fallback)
+        findings = await asyncio.gather(*(check_provider(registry, name) for name in registry))
+        findings += _check_fallbacks(registry, chosen.fallback)
     for finding in findings:
-        sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {safe(finding.words)}\n")
-    sys.stdout.write(f"\n{_advice(findings, registry.embedded_model())}\n")
+        sys.stdout.write(
+            f"{STATE_SYMBOLS[finding.state]} {finding.provider:<11} {strip_control_chars(finding.message)}\n"
+        )
+    sys.stdout.write(f"\n{_suggest_next_step(findings, registry.embedded_model())}\n")
     return 1 if any(finding.state == "broken" for finding in findings) else 0
 
 
-async def examine(registry: Registry, name: str) -> Finding:
+async def check_provider(registry: Registry, name: str) -> ProviderCheck:
     """Ask a provider for its models: the cheapest question that shows whether it would answer."""
-    if broken := registry.broken_key(name):
-        return Finding(name, "broken", broken)
+    if broken := registry.invalid_key_message(name):
+        return ProviderCheck(name, "broken", broken)
     try:
-        found = await registry.models(name, SECONDS)
-    except (MissingKey, Unavailable) as error:
-        return Finding(name, "idle", str(error))
+        found = await registry.list_models(name, LIST_MODELS_SECONDS)
+    except (MissingKey, FeatureUnavailable) as error:
+        return ProviderCheck(name, "idle", str(error))
     except UsageError as error:
-        return Finding(name, "broken", str(error))
+        return ProviderCheck(name, "broken", str(error))
     except ProviderError as error:
-        if registry.on_this_machine(name) and error.fault.kind != "timeout":
-            return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
-        return Finding(name, "broken", str(error))
-    return Finding(name, "works", _works(registry, name, found))
+        if registry.is_local_server(name) and error.fault.kind != "timeout":
+            return ProviderCheck(name, "idle", f"Not running at {registry.provider_base_url(name)}.")
+        return ProviderCheck(name, "broken", str(error))
+    return ProviderCheck(name, "works", _describe_working_provider(registry, name, found))
 
 
-def _unknown_fallbacks(registry: Registry, fallback: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+def _check_fallbacks(registry: Registry, fallback: Mapping[str, Sequence[str]]) -> Iterator[ProviderCheck]:
     for model in dict.fromkeys(chain.from_iterable((name, *others) for name, others in fallback.items())):
         try:
-            registry.resolve(model)
-        except (MissingKey, Unavailable):
+            registry.resolve_model(model)
+        except (MissingKey, FeatureUnavailable):
             pass
         except UsageError as error:
-            yield Finding("[fallback]", "broken", str(error))
+            yield ProviderCheck("[fallback]", "broken", str(error))
 
 
-def _works(registry: Registry, name: str, models: list[str]) -> str:
+def _describe_working_provider(registry: Registry, name: str, models: list[str]) -> str:
     if name == "local":
         return f"Works, runs in this process: {DEMO_NOTE if registry.demo_model() else models[0]}."
     if name == "scripted":
@@ -78,11 +80,11 @@ def _works(registry: Registry, name: str, models: list[str]) -> str:
     return f"Works: {len(models)} models ({some})." if models else "Works, but has no model yet."
 
 
-def _advice(findings: list[Finding], embedded_model: str) -> str:
-    ready = [f.provider for f in findings if f.state == "works" and f.provider not in {"local", "scripted"}]
+def _suggest_next_step(checks: list[ProviderCheck], embedded_model: str) -> str:
+    ready = [f.provider for f in checks if f.state == "works" and f.provider not in {"local", "scripted"}]
     if ready:
         return f'Try: moot ask "Say hello" -m {ready[0]}/MODEL   (`moot models {ready[0]}` lists them)'
-    mend = "mend what is marked ✗, " if any(f.state == "broken" for f in findings) else ""
+    mend = "mend what is marked ✗, " if any(f.state == "broken" for f in checks) else ""
     real = f"For a real model, {mend}set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
-    embedded = any(f.provider == "local" and f.state == "works" for f in findings)
+    embedded = any(f.provider == "local" and f.state == "works" for f in checks)
     return f'{real}\nWithout any: moot ask "Say hello" -m {embedded_model}' if embedded else real

@@ -6,39 +6,39 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 
 
 @contextmanager
-def stopped_by_ctrl_c(stop: Stop) -> Iterator[None]:
+def stop_on_ctrl_c(stop: StopSignal) -> Iterator[None]:
     running = asyncio.get_running_loop()
 
     def stop_once() -> None:
         running.remove_signal_handler(signal.SIGINT)
-        stop.request()
+        stop.request_stop()
 
     with on_ctrl_c(stop_once):
         yield
 
 
 @contextmanager
-def on_ctrl_c(react: Callable[[], None]) -> Iterator[None]:
+def on_ctrl_c(callback: Callable[[], None]) -> Iterator[None]:
     """Call something at every Ctrl-C, instead of ending."""
     running = asyncio.get_running_loop()
     try:
-        running.add_signal_handler(signal.SIGINT, react)
+        running.add_signal_handler(signal.SIGINT, callback)
     except NotImplementedError:  # Windows: Ctrl-C raises KeyboardInterrupt instead
         yield
         return
     try:
-        with _unechoed():
+        with _disable_echo():
             yield
     finally:
         running.remove_signal_handler(signal.SIGINT)
 
 
 @contextmanager
-def _unechoed() -> Iterator[None]:
+def _disable_echo() -> Iterator[None]:
     """Keep the terminal from printing ^C, which would shift what is drawn there."""
     import termios
 

@@ -18,14 +18,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-lab = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
-app.add_typer(lab, name="lab")
-user = typer.Typer(help="Accounts, for a server that others can reach.", no_args_is_help=True)
-app.add_typer(user, name="user")
+lab_commands = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
+app.add_typer(lab_commands, name="lab")
+user_commands = typer.Typer(help="Accounts, for a server that others can reach.", no_args_is_help=True)
+app.add_typer(user_commands, name="user")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -33,69 +33,71 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def moot(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Several language models around one table."""
 
 
-Config = Annotated[
+ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="A settings file to read before moot.toml.", metavar="FILE")
 ]
 
 
-Models = Annotated[
+ModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", "-m", help="provider/model; several may be named.", metavar="MODEL"),
 ]
-Temperature = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
-MaxTokens = Annotated[int | None, typer.Option(min=1)]
-Thinking = Annotated[
+TemperatureOption = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
+MaxTokensOption = Annotated[int | None, typer.Option(min=1)]
+ThinkingOption = Annotated[
     Literal["low", "medium", "high"] | None,
     typer.Option(help="Ask for reasoning where a model offers it."),
 ]
-Mode = Annotated[
+ModeOption = Annotated[
     ModeName | None,
     typer.Option(
         help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), each as your adviser (advisors), or one at a time, as a director decides, with a whiteboard (directed)."
     ),
 ]
-Rounds = Annotated[
+RoundsOption = Annotated[
     int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
 ]
-Lead = Annotated[
+LeadOption = Annotated[
     str | None,
     typer.Option(help="Who sums up a debate: a name such as Beta, or the number of its -m; else the first."),
 ]
-Gate = Annotated[bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")]
-Quorum = Annotated[
+SkipIfAgreedOption = Annotated[
+    bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")
+]
+QuorumOption = Annotated[
     int | None, typer.Option(min=1, help="Go on in a debate when so many have answered.", metavar="N")
 ]
-Deadline = Annotated[
+DeadlineOption = Annotated[
     float | None,
     typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
 ]
-Early = Annotated[
+EarlyOption = Annotated[
     int | None,
     typer.Option(
         min=0, max=100, help="Turns in which an advisor only asks; 3 unless you say so.", metavar="N"
     ),
 ]
-CrossTalk = Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")]
-Synthesis = Annotated[
+CrossTalkOption = Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")]
+SynthesisOption = Annotated[
     bool, typer.Option("--synthesis", help="Let the first advisor say what it all comes to.")
 ]
-Roles = Annotated[
+RolesOption = Annotated[
     list[str] | None,
     typer.Option(
         help="teacher, assistant or student: who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
         metavar="ROLE",
     ),
 ]
-Turns = Annotated[
+TurnsOption = Annotated[
     int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion; 10 unless you say.")
 ]
-Cap = Annotated[
+MaxCostOption = Annotated[
     float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
 ]
 
@@ -103,26 +105,26 @@ Cap = Annotated[
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask. Standard input, if piped, goes along.")] = "",
-    model: Models = None,
+    model: ModelsOption = None,
     system: Annotated[str, typer.Option(help="A system prompt for all of them.")] = "",
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
     ] = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    thinking: Thinking = None,
-    mode: Mode = None,
-    rounds: Rounds = None,
-    lead: Lead = None,
-    gate: Gate = False,
-    quorum: Quorum = None,
-    deadline: Deadline = None,
-    early: Early = None,
-    cross_talk: CrossTalk = False,
-    synthesis: Synthesis = False,
-    role: Roles = None,
-    turns: Turns = None,
+    temperature: TemperatureOption = None,
+    max_tokens: MaxTokensOption = None,
+    thinking: ThinkingOption = None,
+    mode: ModeOption = None,
+    rounds: RoundsOption = None,
+    lead: LeadOption = None,
+    gate: SkipIfAgreedOption = False,
+    quorum: QuorumOption = None,
+    deadline: DeadlineOption = None,
+    early: EarlyOption = None,
+    cross_talk: CrossTalkOption = False,
+    synthesis: SynthesisOption = False,
+    role: RolesOption = None,
+    turns: TurnsOption = None,
     board: Annotated[
         Path | None,
         typer.Option(
@@ -137,16 +139,16 @@ def ask(
             metavar="NAME",
         ),
     ] = None,
-    cap: Cap = None,
+    cap: MaxCostOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """Put one question to one or several models and stream their answers."""
     from moot.cli import ask as command
-    from moot.cli.ask_options import Options
+    from moot.cli.ask_options import AskOptions
 
-    options = Options(
+    options = AskOptions(
         question=question,
         models=tuple(model or ()),
         system=system,
@@ -172,7 +174,7 @@ def ask(
         usage=usage,
         config=config,
     )
-    _exit(command.run(options))
+    _exit_with_code(command.run_ask(options))
 
 
 @app.command()
@@ -180,15 +182,17 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
     open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """Serve the page and the API over HTTP. On any other address than loopback, accounts are needed."""
     from moot.cli import serve as command
 
-    _exit(command.run(command.Options(host=host, port=port, config=config, open=open)))
+    _exit_with_code(
+        command.run_serve(command.ServeOptions(host=host, port=port, config=config, open_browser=open))
+    )
 
 
-ServerUrl = Annotated[
+ServerUrlOption = Annotated[
     str | None,
     typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL"),
 ]
@@ -198,30 +202,30 @@ ServerUrl = Annotated[
 def chat(
     discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to go on with.")] = None,
     last: Annotated[bool, typer.Option("--last", help="Go on with the newest discussion.")] = False,
-    model: Models = None,
-    mode: Mode = None,
-    temperature: Temperature = None,
-    max_tokens: MaxTokens = None,
-    thinking: Thinking = None,
-    rounds: Rounds = None,
-    lead: Lead = None,
-    gate: Gate = False,
-    quorum: Quorum = None,
-    deadline: Deadline = None,
-    early: Early = None,
-    cross_talk: CrossTalk = False,
-    synthesis: Synthesis = False,
-    role: Roles = None,
-    turns: Turns = None,
-    cap: Cap = None,
-    server: ServerUrl = None,
-    config: Config = None,
+    model: ModelsOption = None,
+    mode: ModeOption = None,
+    temperature: TemperatureOption = None,
+    max_tokens: MaxTokensOption = None,
+    thinking: ThinkingOption = None,
+    rounds: RoundsOption = None,
+    lead: LeadOption = None,
+    gate: SkipIfAgreedOption = False,
+    quorum: QuorumOption = None,
+    deadline: DeadlineOption = None,
+    early: EarlyOption = None,
+    cross_talk: CrossTalkOption = False,
+    synthesis: SynthesisOption = False,
+    role: RolesOption = None,
+    turns: TurnsOption = None,
+    cap: MaxCostOption = None,
+    server: ServerUrlOption = None,
+    config: ConfigOption = None,
 ) -> None:
     """Talk with one or several models, live here and on the page; /help in it tells what you can do."""
-    from moot.cli.ask_options import Options
+    from moot.cli.ask_options import AskOptions
     from moot.cli.chat import session as command
 
-    asked = Options(
+    asked = AskOptions(
         question="",
         models=tuple(model or ()),
         temperature=temperature,
@@ -241,49 +245,53 @@ def chat(
         cap=cap,
         config=config,
     )
-    _exit(command.run(command.Opening(asked=asked, discussion=discussion, last=last, server=server)))
+    _exit_with_code(
+        command.run_chat(
+            command.ChatOptions(ask_options=asked, discussion=discussion, last=last, server=server)
+        )
+    )
 
 
 @app.command()
-def mcp(server: ServerUrl = None, config: Config = None) -> None:
+def mcp(server: ServerUrlOption = None, config: ConfigOption = None) -> None:
     """Offer Moot's tools to a program that speaks MCP over standard input and output."""
     from moot.cli import mcp as command
 
-    _exit(command.run(server, config))
+    _exit_with_code(command.run_mcp(server, config))
 
 
 @app.command()
 def discord(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """Serve the page and the API, and be in Discord too: what is said here and there is one discussion."""
     from moot.cli import discord as command
 
-    _exit(command.run(host, port, config))
+    _exit_with_code(command.run_discord(host, port, config))
 
 
 @app.command()
 def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """List the models that can be asked right now."""
     from moot.cli import models as command
 
-    _exit(command.run(provider, config))
+    _exit_with_code(command.run_models(provider, config))
 
 
 @app.command()
-def doctor(config: Config = None) -> None:
+def doctor(config: ConfigOption = None) -> None:
     """Say what works, what lacks a key, and what to do about it."""
     from moot.cli import doctor as command
 
-    _exit(command.run(config))
+    _exit_with_code(command.run_doctor(config))
 
 
-@lab.command("serve")
+@lab_commands.command("serve")
 def lab_serve(
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 9999,
     script: Annotated[
@@ -293,10 +301,10 @@ def lab_serve(
     """Serve scripted models, faults and all, in the formats of OpenAI, Anthropic and Google."""
     from moot.cli import testing as command
 
-    _exit(command.run(port, script))
+    _exit_with_code(command.run_lab_server(port, script))
 
 
-@lab.command("list")
+@lab_commands.command("list")
 def lab_list(
     script: Annotated[
         Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
@@ -305,64 +313,64 @@ def lab_list(
     """List the scripts and what goes wrong in each."""
     from moot.cli import testing as command
 
-    _exit(command.show(script))
+    _exit_with_code(command.list_scripts(script))
 
 
-@lab.command("discord")
+@lab_commands.command("discord")
 def lab_discord() -> None:
     """Let three personas talk in a Discord that is not Discord, and print what is seen there."""
     from moot.cli import testing_discord as command
 
-    _exit(command.run())
+    _exit_with_code(command.run_discord_demo())
 
 
-Name = Annotated[str, typer.Argument(help="The name to log in with.")]
+AccountNameArgument = Annotated[str, typer.Argument(help="The name to log in with.")]
 
 
-@user.command("add")
+@user_commands.command("add")
 def user_add(
-    name: Name,
+    name: AccountNameArgument,
     tenant: Annotated[
         str | None, typer.Option(help="Share the discussions of this tenant; else it gets its own.")
     ] = None,
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """Add an account. The password is asked for, or read from standard input."""
     from moot.cli import users
 
-    _exit(users.add(name, tenant, _database(config)))
+    _exit_with_code(users.add_account(name, tenant, _load_database_url(config)))
 
 
-@user.command("list")
-def user_list(config: Config = None) -> None:
+@user_commands.command("list")
+def user_list(config: ConfigOption = None) -> None:
     """List the accounts and their tenants."""
     from moot.cli import users
 
-    _exit(users.show(_database(config)))
+    _exit_with_code(users.list_accounts(_load_database_url(config)))
 
 
-@user.command("password")
-def user_password(name: Name, config: Config = None) -> None:
+@user_commands.command("password")
+def user_password(name: AccountNameArgument, config: ConfigOption = None) -> None:
     """Set a new password; all sessions and tokens of the account end."""
     from moot.cli import users
 
-    _exit(users.set_password(name, _database(config)))
+    _exit_with_code(users.change_account_password(name, _load_database_url(config)))
 
 
-@user.command("remove")
-def user_remove(name: Name, config: Config = None) -> None:
+@user_commands.command("remove")
+def user_remove(name: AccountNameArgument, config: ConfigOption = None) -> None:
     """Remove an account; what it discussed stays with its tenant."""
     from moot.cli import users
 
-    _exit(users.remove(name, _database(config)))
+    _exit_with_code(users.remove_account(name, _load_database_url(config)))
 
 
-@user.command("budget")
+@user_commands.command("budget")
 def user_budget(
-    name: Name,
+    name: AccountNameArgument,
     dollars: Annotated[float | None, typer.Argument(help="US dollars a week.", metavar="DOLLARS")] = None,
     none: Annotated[bool, typer.Option("--none", help="Take the account's own budget away.")] = False,
-    config: Config = None,
+    config: ConfigOption = None,
 ) -> None:
     """Say what an account may spend in a week; without a budget of its own, it has that of the settings."""
     from moot.cli import users
@@ -370,16 +378,16 @@ def user_budget(
 
     if (dollars is None) != none:
         raise UsageError("Say how many dollars a week, such as 5.00, or --none.")
-    _exit(users.set_budget(name, dollars, _database(config)))
+    _exit_with_code(users.update_account_budget(name, dollars, _load_database_url(config)))
 
 
-def _database(config: Path | None) -> str:
+def _load_database_url(config: Path | None) -> str:
     from moot import settings
 
-    return settings.load(config, os.environ).database
+    return settings.load_settings(config, os.environ).database_address
 
 
-def _exit(code: int) -> NoReturn:
+def _exit_with_code(code: int) -> NoReturn:
     """End a command while an unread pipe can still be told from a mistake of ours."""
     sys.stdout.flush()
     raise typer.Exit(code)
@@ -400,7 +408,7 @@ def _prepare_streams() -> None:
 
 
 def main() -> None:
-    from moot.types.errors import ServerAway, StoreUnavailable, UsageError
+    from moot.types.errors import DatabaseUnavailable, ServerUnreachable, UsageError
 
     _prepare_streams()
     try:
@@ -408,7 +416,7 @@ def main() -> None:
     except UsageError as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(2)
-    except (StoreUnavailable, ServerAway) as error:
+    except (DatabaseUnavailable, ServerUnreachable) as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(1)
     except KeyboardInterrupt:

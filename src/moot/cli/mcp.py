@@ -25,48 +25,52 @@ from mcp_types import (
 from moot import __version__, settings
 from moot.app import event_loop
 from moot.app import logging as logs
-from moot.cli.connect import Door, reached
-from moot.cli.http_client import Api
+from moot.cli.connect import ServerAddress, connect_to_server
+from moot.cli.http_client import ApiClient
 
 CONNECT_SECONDS = 30.0
 
 
-def run(server: str | None, config: Path | None) -> int:
-    return event_loop.run(_run(server, config))
+def run_mcp(server: str | None, config: Path | None) -> int:
+    return event_loop.run_coroutine(_run_mcp(server, config))
 
 
-async def _run(server: str | None, config: Path | None) -> int:
-    logs.configure(logging.WARNING)
-    chosen = settings.load(config, os.environ)
-    async with reached(server, chosen, os.environ) as door:
-        async with Api(door, _silent) as api:
-            await api.check()
-        await _pass_on(door)
+async def _run_mcp(server: str | None, config: Path | None) -> int:
+    logs.configure_logging(logging.WARNING)
+    chosen = settings.load_settings(config, os.environ)
+    async with connect_to_server(server, chosen, os.environ) as door:
+        async with ApiClient(door, _ignore_message) as api:
+            await api.check_connection()
+        await _serve_stdio_proxy(door)
     return 0
 
 
-async def _pass_on(door: Door) -> None:
+async def _serve_stdio_proxy(server: ServerAddress) -> None:
     """Serve standard input until it ends."""
     patient = httpx2.Timeout(CONNECT_SECONDS, read=None)  # a table may think for long
-    async with httpx2.AsyncClient(headers=door.headers, timeout=patient) as http:
-        transport = streamable_http_client(f"{door.url}/mcp", http_client=http, max_sse_event_size=None)
+    async with httpx2.AsyncClient(headers=server.headers, timeout=patient) as http:
+        transport = streamable_http_client(f"{server.url}/mcp", http_client=http, max_sse_event_size=None)
         async with Client(transport) as client, stdio_server() as (read, write):
-            passing = passing_on(client)
+            passing = build_proxy_server(client)
             await passing.run(read, write, passing.create_initialization_options())
 
 
-def passing_on(client: Client) -> Server[Any]:
+def build_proxy_server(client: Client) -> Server[Any]:
     """Make a server that offers what another one does."""
 
-    async def listed(_: ServerRequestContext[Any], params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        _: ServerRequestContext[Any], params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
         return await client.list_tools(cursor=params.cursor if params else None)
 
-    async def called(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
+    async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             await ctx.session.report_progress(progress, total, message)
 
         try:
-            return await client.call_tool(params.name, params.arguments or {}, progress_callback=tell)
+            return await client.call_tool(
+                params.name, params.arguments or {}, progress_callback=report_progress
+            )
         except MCPError as error:
             words = f"The Moot server did not answer: {error}"
             return CallToolResult(content=[TextContent(type="text", text=words)], is_error=True)
@@ -75,10 +79,10 @@ def passing_on(client: Client) -> Server[Any]:
         "moot",
         version=__version__,
         instructions=client.instructions,
-        on_list_tools=listed,
-        on_call_tool=called,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
     )
 
 
-def _silent(_: str) -> None:
+def _ignore_message(_: str) -> None:
     """Nobody reads along."""

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from moot.prompts.attachments import refuse_unread, takes
-from moot.providers.discovery import local_servers
+from moot.prompts.attachments import accepts_file, reject_unreadable_file
+from moot.providers.discovery import find_local_servers
 from moot.providers.local import DEMO_NOTE
-from moot.providers.registry import Registry, Resolved
+from moot.providers.registry import Registry, ResolvedModel
 from moot.settings import Settings
-from moot.types.errors import BadSettings, MissingKey, Unavailable, UsageError
+from moot.types.errors import BadSettings, FeatureUnavailable, MissingKey, UsageError
 from moot.types.model_info import FileKind
-from moot.types.participants import Participant, seat
+from moot.types.participants import Participant, make_participants
 from moot.types.requests import File
 
 
@@ -20,32 +20,35 @@ class Lane(Struct, frozen=True):
     """A participant and the models that may speak for it, the chosen one first."""
 
     participant: Participant
-    chain: tuple[Resolved, ...]
+    models: tuple[ResolvedModel, ...]
 
 
-async def seated(
-    models: Sequence[str], files: Sequence[File], chosen: Settings, registry: Registry
+async def resolve_lanes(
+    models: Sequence[str], files: Sequence[File], settings: Settings, registry: Registry
 ) -> list[Lane]:
     """Give every model, or the default one, a lane that can be asked all that there is to ask."""
-    models = models or (await default_model(chosen, registry),)
-    lanes = [Lane(who, _chain(who.model, chosen, registry)) for who in seat(tuple(models))]
+    models = models or (await resolve_default_model(settings, registry),)
+    lanes = [
+        Lane(who, _resolve_with_fallbacks(who.model, settings, registry))
+        for who in make_participants(tuple(models))
+    ]
     demo = registry.demo_model()
-    if demo in [model.name for lane in lanes for model in lane.chain]:
+    if demo in [model.name for lane in lanes for model in lane.models]:
         sys.stderr.write(f"moot: {demo} is {DEMO_NOTE}.\n")
-    return [_able_to_read(lane, files) for lane in lanes]
+    return [_filter_models_by_files(lane, files) for lane in lanes]
 
 
-def _chain(name: str, chosen: Settings, registry: Registry) -> tuple[Resolved, ...]:
+def _resolve_with_fallbacks(name: str, settings: Settings, registry: Registry) -> tuple[ResolvedModel, ...]:
     """Find a model and who may be asked instead; those that cannot be asked here are passed over."""
-    found: list[Resolved] = []
+    found: list[ResolvedModel] = []
     missing: UsageError | None = None
-    for model in dict.fromkeys([name, *chosen.fallback.get(name, ())]):
+    for model in dict.fromkeys([name, *settings.fallback.get(name, ())]):
         try:
-            found.append(registry.resolve(model))
-        except (MissingKey, Unavailable) as error:
+            found.append(registry.resolve_model(model))
+        except (MissingKey, FeatureUnavailable) as error:
             missing = missing or error
         except UsageError as error:
-            if model == name and name != chosen.model:
+            if model == name and name != settings.model:
                 raise
             where = "model" if model == name else f'the fallback of "{name}"'
             raise BadSettings(f"{error} It is {where} in the settings.") from error
@@ -56,39 +59,40 @@ def _chain(name: str, chosen: Settings, registry: Registry) -> tuple[Resolved, .
     return tuple(found)
 
 
-async def default_model(chosen: Settings, registry: Registry) -> str:
+async def resolve_default_model(settings: Settings, registry: Registry) -> str:
     """Take the model of the settings, else one there is a key for, else one that runs on this machine."""
-    if chosen.model:
-        return chosen.model
+    if settings.model:
+        return settings.model
     for name in registry:
-        if registry.keys(name) and (cheap := registry.cheap_model(name)):
-            return _told(f"{name}/{cheap}", "because there is a key for it")
-    for server in await local_servers(registry):
+        if registry.server_keys(name) and (cheap := registry.cheap_model(name)):
+            return _announce_model(f"{name}/{cheap}", "because there is a key for it")
+    for server in await find_local_servers(registry):
         if server.models:
-            return _told(f"{server.provider}/{server.models[0]}", "found on this machine")
+            return _announce_model(f"{server.provider}/{server.models[0]}", "found on this machine")
     try:
         why = "because nothing else is there" if registry.demo_model() else "the model file of your settings"
-        return _told(registry.resolve(registry.embedded_model()).name, why)
-    except Unavailable as error:
+        return _announce_model(registry.resolve_model(registry.embedded_model()).name, why)
+    except FeatureUnavailable as error:
         raise MissingKey(
             f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama. {error}"
         ) from error
 
 
-def _told(model: str, why: str) -> str:
+def _announce_model(model: str, why: str) -> str:
     sys.stderr.write(f"moot: asking {model}, {why}. Choose with -m provider/model.\n")
     return model
 
 
-def _able_to_read(lane: Lane, files: Sequence[File]) -> Lane:
+def _filter_models_by_files(lane: Lane, files: Sequence[File]) -> Lane:
     """Refuse a file that the model cannot read before anything is paid; leave out fallbacks that cannot."""
-    chosen = lane.chain[0]
+    chosen = lane.models[0]
     for file in files:
-        refuse_unread(lane.participant.name, chosen.name, _kinds(chosen), file)
+        reject_unreadable_file(lane.participant.name, chosen.name, _readable_file_kinds(chosen), file)
     return Lane(
-        lane.participant, tuple(m for m in lane.chain if all(takes(_kinds(m), file) for file in files))
+        lane.participant,
+        tuple(m for m in lane.models if all(accepts_file(_readable_file_kinds(m), file) for file in files)),
     )
 
 
-def _kinds(model: Resolved) -> frozenset[FileKind]:
-    return model.provider.profile(model.model).files
+def _readable_file_kinds(model: ResolvedModel) -> frozenset[FileKind]:
+    return model.provider.model_profile(model.model).files

@@ -20,61 +20,61 @@ from msgspec import Struct
 from moot import settings
 from moot.app import event_loop
 from moot.app import logging as logs
-from moot.app.startup import Gate
-from moot.types.errors import StoreUnavailable, UsageError
+from moot.app.startup import StartupApp
+from moot.types.errors import DatabaseUnavailable, UsageError
 from moot.types.primitives import is_loopback
 
 if TYPE_CHECKING:
-    from moot.app.container import House
+    from moot.app.container import Services
 
 DRAIN_SECONDS = 10.0
-IDLE_SECONDS = (
+KEEP_ALIVE_SECONDS = (
     75  # longer than proxies and clients keep an idle connection, so that they close it, not the server
 )
 LEAVE_SECONDS = 5.0
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 BACKLOG = 2048
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to be told apart from an address that can be opened
+WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - to be told apart from an address that can be opened
 
 log = logging.getLogger(__name__)
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ServeOptions(Struct, frozen=True, kw_only=True):
     host: str
     port: int
     config: Path | None = None
-    open: bool = False
+    open_browser: bool = False
 
 
-Beside = Callable[["House", settings.Settings], AbstractAsyncContextManager[None]]
+BackgroundService = Callable[["Services", settings.Settings], AbstractAsyncContextManager[None]]
 
 
-def nothing(*_: object) -> AbstractAsyncContextManager[None]:
+def no_background_service(*_: object) -> AbstractAsyncContextManager[None]:
     return nullcontext()
 
 
-def run(options: Options, beside: Beside = nothing) -> int:
+def run_serve(options: ServeOptions, background_service: BackgroundService = no_background_service) -> int:
     """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
-    chosen = settings.load(options.config, os.environ)
-    logs.configure()
-    return event_loop.run(_serve(options, chosen, beside))
+    chosen = settings.load_settings(options.config, os.environ)
+    logs.configure_logging()
+    return event_loop.run_coroutine(_serve_until_stopped(options, chosen, background_service))
 
 
-class Server(uvicorn.Server):
+class GracefulServer(uvicorn.Server):
     """Told to end, it first lets `told` be set, and ends when the owner says so; told again, it ends at once."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.told = asyncio.Event()
+        self.shutdown_requested = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's
-        if self.told.is_set():
+        if self.shutdown_requested.is_set():
             self.force_exit = self.should_exit = True
-        self._loop.call_soon_threadsafe(self.told.set)
+        self._loop.call_soon_threadsafe(self.shutdown_requested.set)
 
 
-class Guest(Server):
+class EmbeddedServer(GracefulServer):
     """A server inside another command, which hears the signals itself."""
 
     @contextmanager
@@ -82,39 +82,43 @@ class Guest(Server):
         yield
 
 
-class Serving(Struct, frozen=True):
+class RunningServer(Struct, frozen=True):
     """A server that answers: `page` is where a browser finds it, `task` ends when it does."""
 
-    server: Server
+    server: GracefulServer
     task: "asyncio.Task[None]"
-    page: str
+    page_url: str
 
 
-async def _serve(options: Options, chosen: settings.Settings, beside: Beside) -> int:
-    listening = _listening(options)
-    async with served(chosen, listening, loopback=is_loopback(options.host), beside=beside) as serving:
+async def _serve_until_stopped(
+    options: ServeOptions, app_settings: settings.Settings, background_service: BackgroundService
+) -> int:
+    listening = _open_listener(options)
+    async with start_server(
+        app_settings, listening, loopback=is_loopback(options.host), background_service=background_service
+    ) as serving:
         sys.stderr.write(
-            f"moot: listening on {_url(listening)}; open {serving.page} in a browser. Ctrl-C stops.\n"
+            f"moot: listening on {_listener_url(listening)}; open {serving.page_url} in a browser. Ctrl-C stops.\n"
         )
-        if options.open:
+        if options.open_browser:
             # Some browsers return when they end.
-            Thread(target=_open, args=(serving.page,), daemon=True).start()
-        await _until_told(serving)
+            Thread(target=_open_browser, args=(serving.page_url,), daemon=True).start()
+        await _wait_for_shutdown(serving)
     return 0
 
 
 @asynccontextmanager
-async def served(
-    chosen: settings.Settings,
-    listening: socket.socket,
+async def start_server(
+    app_settings: settings.Settings,
+    listener: socket.socket,
     *,
     loopback: bool,
-    kind: type[Server] = Server,
-    beside: Beside = nothing,
-) -> AsyncIterator[Serving]:
+    server_class: type[GracefulServer] = GracefulServer,
+    background_service: BackgroundService = no_background_service,
+) -> AsyncIterator[RunningServer]:
     """Open a house and serve it while the block goes on; then let its runs end, or leave them to the next."""
-    gate = Gate()
-    server = kind(
+    gate = StartupApp()
+    server = server_class(
         uvicorn.Config(
             gate,
             lifespan="off",
@@ -122,26 +126,26 @@ async def served(
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=5,
-            timeout_keep_alive=IDLE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
     )
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         building = await asyncio.to_thread(import_module, "moot.app.container")
-        async with building.opened(chosen, os.environ, _page(listening)) as house:
-            gate.open(await house.app(chosen, loopback=loopback))
-            async with beside(house, chosen):
-                yield Serving(server, serving, _page(listening))
-                await _drain(house, server)
-            await _hang_up(house, server, serving)
-            await _leave(house)
+        async with building.opened(app_settings, os.environ, _page_url(listener)) as house:
+            gate.attach_app(await house.app(app_settings, loopback=loopback))
+            async with background_service(house, app_settings):
+                yield RunningServer(server, serving, _page_url(listener))
+                await _drain_runs(house, server)
+            await _close_connections(house, server, serving)
+            await _release_unfinished_runs(house)
     finally:
-        gate.give_up()
+        gate.reject_requests()
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
 
 
-def _listening(options: Options) -> socket.socket:
+def _open_listener(options: ServeOptions) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         return socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
@@ -151,61 +155,67 @@ def _listening(options: Options) -> socket.socket:
         ) from error
 
 
-def _url(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
+def _listener_url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _page(listening: socket.socket) -> str:
+def _page_url(listener: socket.socket) -> str:
     """Say where a browser of this machine finds the page; an address that stands for all others is none to go to."""
-    host, port = listening.getsockname()[:2]
-    return f"http://localhost:{port}/" if host in EVERYWHERE else f"{_url(listening)}/"
+    host, port = listener.getsockname()[:2]
+    return f"http://localhost:{port}/" if host in WILDCARD_HOSTS else f"{_listener_url(listener)}/"
 
 
-def _open(page: str) -> None:
-    if not webbrowser.open(page):
-        sys.stderr.write(f"moot: there is no browser that could be started; open {page} yourself.\n")
+def _open_browser(page_url: str) -> None:
+    if not webbrowser.open(page_url):
+        sys.stderr.write(f"moot: there is no browser that could be started; open {page_url} yourself.\n")
 
 
-async def _until_told(serving: Serving) -> None:
-    told = asyncio.create_task(serving.server.told.wait())
-    await asyncio.wait({told, serving.task}, return_when=asyncio.FIRST_COMPLETED)
+async def _wait_for_shutdown(running_server: RunningServer) -> None:
+    told = asyncio.create_task(running_server.server.shutdown_requested.wait())
+    await asyncio.wait({told, running_server.task}, return_when=asyncio.FIRST_COMPLETED)
     told.cancel()
 
 
-async def _drain(house: "House", server: Server) -> None:
+async def _drain_runs(services: "Services", server: GracefulServer) -> None:
     """Take in nothing new, and give the runs that go on some time to end; their readers stay until then.
 
     Turns whose state is with the client are interrupted: it can have them taken elsewhere.
     """
-    house.hall.leave()
-    await house.stateless.close()
-    if house.durable.live:
+    services.hall.drain()
+    await services.stateless.close()
+    if services.run_manager.executions:
         sys.stderr.write(
             f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end; Ctrl-C again ends at once.\n"
         )
     until = asyncio.get_running_loop().time() + DRAIN_SECONDS
-    while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110 - three things may end it
-        await asyncio.sleep(LOOK_SECONDS)
+    while (  # noqa: ASYNC110 - three conditions end the loop
+        services.run_manager.executions
+        and not server.should_exit
+        and asyncio.get_running_loop().time() < until
+    ):
+        await asyncio.sleep(POLL_SECONDS)
 
 
-async def _hang_up(house: "House", server: Server, serving: asyncio.Task[None]) -> None:
+async def _close_connections(
+    services: "Services", server: GracefulServer, server_task: asyncio.Task[None]
+) -> None:
     """Take no more calls, and end all streams; readers that come back at once are ended again."""
     server.should_exit = True
-    while not serving.done():
-        house.readers.end_all()
-        house.mcp.end_all()
-        await asyncio.wait({serving}, timeout=LOOK_SECONDS)
-    await serving
+    while not server_task.done():
+        services.readers.close_all()
+        services.mcp.abort_all()
+        await asyncio.wait({server_task}, timeout=POLL_SECONDS)
+    await server_task
 
 
-async def _leave(house: "House") -> None:
+async def _release_unfinished_runs(services: "Services") -> None:
     """Leave what did not end to whoever starts next; it must not look as if it had failed."""
-    left = len(house.durable.live)
+    left = len(services.run_manager.executions)
     try:
         async with asyncio.timeout(LEAVE_SECONDS):
-            await house.leave()
-    except (StoreUnavailable, TimeoutError):
+            await services.shutdown_services()
+    except (DatabaseUnavailable, TimeoutError):
         log.warning("the database is away: others will find out by themselves that this server has left")
         left = left or 1
     if left:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from moot.app import event_loop
 from moot.providers.scripted import scripts
-from moot.providers.scripted.scripts import FAULTS, Script, Scripts
-from moot.testing.provider_server import Lab, serving
+from moot.providers.scripted.scripts import SCRIPT_FAULTS, Script, Scripts
+from moot.testing.provider_server import FakeProviderServer, serve_provider
 from moot.types.errors import UsageError
 
-SETTINGS = """Put this into moot.toml and ask lab/echo, lab/slow, lab/reset, …:
+SETTINGS_HINT = """Put this into moot.toml and ask lab/echo, lab/slow, lab/reset, …:
 
 [providers.lab]
 api = "openai"            # or anthropic with base_url {url}/v1, or google with {url}/v1beta
@@ -20,25 +20,25 @@ Ctrl-C ends it.
 """
 
 
-def run(port: int, script: Path | None) -> int:
-    return event_loop.run(_serve(port, Scripts(_load(script))))
+def run_lab_server(port: int, script: Path | None) -> int:
+    return event_loop.run_coroutine(_serve_scripts(port, Scripts(_load_scripts(script))))
 
 
-def show(script: Path | None) -> int:
-    for name, written in _load(script).items():
-        sys.stdout.write(f"{name:<16} {FAULTS.get(written.fault, 'answers as written')}\n")
+def list_scripts(script: Path | None) -> int:
+    for name, written in _load_scripts(script).items():
+        sys.stdout.write(f"{name:<16} {SCRIPT_FAULTS.get(written.fault, 'answers as written')}\n")
     return 0
 
 
-def _load(script: Path | None) -> dict[str, Script]:
-    return scripts.load(script) if script else scripts.BUILT_IN
+def _load_scripts(script: Path | None) -> dict[str, Script]:
+    return scripts.load_scripts(script) if script else scripts.BUILT_IN_SCRIPTS
 
 
-async def _serve(port: int, at_hand: Scripts) -> int:
+async def _serve_scripts(port: int, script_catalog: Scripts) -> int:
     try:
-        async with serving(Lab(at_hand), port) as url:
-            sys.stdout.write(f"The failure lab serves {len(at_hand.named)} scripts at {url}\n\n")
-            sys.stdout.write(SETTINGS.format(url=url))
+        async with serve_provider(FakeProviderServer(script_catalog), port) as url:
+            sys.stdout.write(f"The failure lab serves {len(script_catalog.by_name)} scripts at {url}\n\n")
+            sys.stdout.write(SETTINGS_HINT.format(url=url))
             sys.stdout.flush()
             await asyncio.Event().wait()
     except OSError as error:

@@ -9,11 +9,13 @@ from tempfile import TemporaryDirectory
 from moot.app import event_loop
 from moot.cli import discord as bot
 from moot.providers.catalog import ProviderConfig
-from moot.settings import Discord, Settings
-from moot.testing.discord.server import TOKEN, Double, serving
+from moot.settings import DiscordSettings, Settings
+from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord, serve_discord
 
-TABLE = "sceptic = scripted/doubting, engineer = scripted/building, historian = scripted/remembering"
-SCRIPTS = """
+DEMO_PARTICIPANTS = (
+    "sceptic = scripted/doubting, engineer = scripted/building, historian = scripted/remembering"
+)
+DEMO_SCRIPTS = """
 [doubting]
 answer = "Round for whom? A round table wastes every corner of a room."
 when = { "Historian said" = "Kings are no reason. But nobody sits at its head: I give in." }
@@ -29,57 +31,57 @@ pace = 600.0
 answer = "Kings had long tables, so that everybody knew who was the king."
 chunk = 70
 """
-LINK = re.compile(r" \(https://\S+\)")
+MESSAGE_LINK = re.compile(r" \(https://\S+\)")
 
 
-def run() -> int:
-    bot.check_installed()
-    return event_loop.run(_show())
+def run_discord_demo() -> int:
+    bot.check_discord_installed()
+    return event_loop.run_coroutine(_run_demo())
 
 
-async def _show() -> int:
+async def _run_demo() -> int:
     from moot.app.container import opened
 
     with TemporaryDirectory() as folder:
-        chosen = _settings(Path(folder))
-        async with serving(Double()) as double:
-            _point_at(double)
+        chosen = _demo_settings(Path(folder))
+        async with serve_discord(FakeDiscord()) as double:
+            _use_fake_discord(double)
             async with opened(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, double.url) as house:
-                async with bot.beside(house, chosen):
-                    transcript = await _talk(double)
-                await house.leave()
+                async with bot.run_discord_bot(house, chosen):
+                    transcript = await _play_conversation(double)
+                await house.shutdown_services()
     sys.stdout.write(transcript)
     return 0
 
 
-def _settings(folder: Path) -> Settings:
+def _demo_settings(folder: Path) -> Settings:
     scripts = folder / "scripts.toml"
-    scripts.write_text(SCRIPTS, encoding="utf-8")
+    scripts.write_text(DEMO_SCRIPTS, encoding="utf-8")
     return Settings(
         database_url=f"sqlite:///{folder / 'moot.db'}",
         providers={"scripted": ProviderConfig(script=str(scripts))},
-        discord=Discord(token=TOKEN),
+        discord=DiscordSettings(token=FAKE_BOT_TOKEN),
     )
 
 
-def _point_at(double: Double) -> None:
+def _use_fake_discord(fake_discord: FakeDiscord) -> None:
     """Let discord.py find the double where it looks for Discord."""
     import yarl
     from discord.gateway import DiscordWebSocket
     from discord.http import Route
 
-    Route.BASE = double.base
-    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(double.gateway.address)
+    Route.BASE = fake_discord.api_base_url
+    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(fake_discord.gateway.gateway_url)
 
 
-async def _talk(double: Double) -> str:
+async def _play_conversation(fake_discord: FakeDiscord) -> str:
     """Let Anna lay a table, ask, and stop the second round in the middle."""
-    channel = double.channel("general")
-    await double.until(lambda: bool(double.gateway.identified))
-    double.command(channel, "anna", "new", participants=TABLE, mode="consensus")
-    await double.until_shown(channel, "begins the discussion")
-    double.say(channel, "anna", "Should our table be round?")
-    await double.until_shown(channel, "Then let me draw it.")
-    double.say(channel, "anna", "stop")
-    await double.until_shown(channel, "First the foot")
-    return LINK.sub("", double.transcript(channel))
+    channel = fake_discord.add_channel("general")
+    await fake_discord.wait_until(lambda: bool(fake_discord.gateway.identify_count))
+    fake_discord.use_command(channel, "anna", "new", participants=DEMO_PARTICIPANTS, mode="consensus")
+    await fake_discord.wait_for_message(channel, "begins the discussion")
+    fake_discord.post_message(channel, "anna", "Should our table be round?")
+    await fake_discord.wait_for_message(channel, "Then let me draw it.")
+    fake_discord.post_message(channel, "anna", "stop")
+    await fake_discord.wait_for_message(channel, "First the foot")
+    return MESSAGE_LINK.sub("", fake_discord.channel_transcript(channel))

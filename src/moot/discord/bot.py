@@ -10,38 +10,38 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from moot.discord.approvals import pressed
-from moot.discord.bound_channel import Bound
-from moot.discord.commands import BEGIN, MOST_ROUNDS, Commands, Reply
-from moot.discord.dependencies import Premises
-from moot.discord.incoming import LONGEST, reply
-from moot.discord.sender import NOBODY, Line
-from moot.types.discord import Binding
+from moot.discord.approvals import parse_button_id
+from moot.discord.bound_channel import BoundChannel
+from moot.discord.commands import MAX_ROUNDS, NO_DISCUSSION_TEXT, CommandReply, DiscordCommands
+from moot.discord.dependencies import DiscordDeps
+from moot.discord.incoming import MAX_REPLY_CHARS, reply_to_message
+from moot.discord.sender import NO_MENTIONS, ChannelSender
+from moot.types.discord import ChannelBinding
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted
 from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 
 AGAIN_SECONDS = 5.0
-ONLY_WRITERS = "Only those who may write in this channel can answer."
-ONLY_HERE = "Moot speaks in the text channels of a server."
+NO_WRITE_PERMISSION_TEXT = "Only those who may write in this channel can answer."
+TEXT_CHANNELS_ONLY_TEXT = "Moot speaks in the text channels of a server."
 
-Rounds = app_commands.Range[int, 1, MOST_ROUNDS]
+RoundsOption = app_commands.Range[int, 1, MAX_ROUNDS]
 log = logging.getLogger(__name__)
 
 
 class Bot(discord.Client):
-    def __init__(self, premises: Premises, session: aiohttp.ClientSession) -> None:
+    def __init__(self, deps: DiscordDeps, session: aiohttp.ClientSession) -> None:
         intents = discord.Intents(guilds=True, members=True, guild_messages=True, message_content=True)
-        super().__init__(intents=intents, allowed_mentions=NOBODY, max_messages=None)
-        self._premises = premises
-        self._webhooks = session
-        self._bound: dict[str, Bound] = {}
-        self._lines: dict[str, Line] = {}
+        super().__init__(intents=intents, allowed_mentions=NO_MENTIONS, max_messages=None)
+        self._deps = deps
+        self._webhook_session = session
+        self._bound_channels: dict[str, BoundChannel] = {}
+        self._senders: dict[str, ChannelSender] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._watched = False
-        self._commands = Commands(premises, self)
+        self._is_watching = False
+        self._commands = DiscordCommands(deps, self)
         self._tree = app_commands.CommandTree(self)
-        self._tree.add_command(_group(self._commands))
+        self._tree.add_command(_build_command_group(self._commands))
 
     def dispatch(self, event: str, /, *args: Any, **more: Any) -> None:
         """Let nothing happen any more after the end: discord.py may still find out that it is ready."""
@@ -57,13 +57,13 @@ class Bot(discord.Client):
     async def on_ready(self) -> None:
         """Take up all channels that are bound; after a new session, those that are not."""
         log.info("connected to Discord", extra={"servers": len(self.guilds)})
-        if not self._watched:
-            self._watched = True
-            self._keep(self._watch, "changes")
-        for binding in await self._premises.channels.all(self._premises.caller.tenant):
+        if not self._is_watching:
+            self._is_watching = True
+            self._run_forever(self._watch_discussions, "changes")
+        for binding in await self._deps.channels.list_bindings(self._deps.caller.tenant):
             channel = self.get_channel(int(binding.id))
             if isinstance(channel, discord.TextChannel):
-                self._take_up(channel, binding)
+                self._attach_channel(channel, binding)
 
     async def on_message(self, message: discord.Message) -> None:
         channel = message.channel
@@ -71,121 +71,127 @@ class Bot(discord.Client):
             return
         if message.type not in (discord.MessageType.default, discord.MessageType.reply):
             return
-        bound = self.bound(str(channel.id)) or await self._stored(channel)
+        bound = self.find_bound_channel(str(channel.id)) or await self._restore_channel(channel)
         if self.user is not None and self.user in message.mentions:
-            answer = await self._asked(channel, message)
+            answer = await self._run_mention_command(channel, message)
             if answer is not None:
-                await self._answer(message, answer)
+                await self._send_reply(message, answer)
                 return
             if bound is None:
-                await reply(message, BEGIN)
+                await reply_to_message(message, NO_DISCUSSION_TEXT)
         if bound is not None:
             try:
-                await bound.hear(message)
+                await bound.receive_message(message)
             except MootError as error:
-                await reply(message, str(error))
+                await reply_to_message(message, str(error))
 
-    async def _stored(self, channel: discord.TextChannel) -> Bound | None:
+    async def _restore_channel(self, channel: discord.TextChannel) -> BoundChannel | None:
         """Take up a channel in which somebody writes before all were taken up."""
-        binding = await self._premises.channels.get(self._premises.caller.tenant, str(channel.id))
-        return self._take_up(channel, binding) if binding is not None else None
+        binding = await self._deps.channels.find_binding(self._deps.caller.tenant, str(channel.id))
+        return self._attach_channel(channel, binding) if binding is not None else None
 
-    async def _asked(self, channel: discord.TextChannel, message: discord.Message) -> Reply | None:
+    async def _run_mention_command(
+        self, channel: discord.TextChannel, message: discord.Message
+    ) -> CommandReply | None:
         """Do what a mention asks for, if it is a command."""
         me = channel.guild.me
         text = message.content
         for mention in (me.mention, f"<@!{me.id}>"):
             text = text.replace(mention, "")
         try:
-            return await self._commands.by_mention(channel, text)
+            return await self._commands.run_mention_command(channel, text)
         except MootError as error:
-            return Reply(str(error))
+            return CommandReply(str(error))
 
-    async def _answer(self, message: discord.Message, answer: Reply) -> None:
-        if answer.picture is None:
-            await reply(message, answer.text)
+    async def _send_reply(self, message: discord.Message, command_reply: CommandReply) -> None:
+        if command_reply.image is None:
+            await reply_to_message(message, command_reply.text)
             return
-        file = answer.picture.file()
-        await message.reply(answer.text, file=file, allowed_mentions=NOBODY, mention_author=False)
+        file = command_reply.image.to_discord_file()
+        await message.reply(command_reply.text, file=file, allowed_mentions=NO_MENTIONS, mention_author=False)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Hear a button, whichever process has sent it; what comes of it is told where the question stands."""
         data: Mapping[str, object] = interaction.data or {}
-        found = pressed(str(data.get("custom_id", "")))
+        found = parse_button_id(str(data.get("custom_id", "")))
         if interaction.type is not discord.InteractionType.component or found is None:
             return
         await interaction.response.defer()
         try:
             if not interaction.permissions.send_messages:  # whoever may write here may use commands
-                raise UsageError(ONLY_WRITERS)
-            await self._commands.answer(*found)
+                raise UsageError(NO_WRITE_PERMISSION_TEXT)
+            await self._commands.answer_approval(*found)
         except MootError as error:
-            await interaction.followup.send(str(error)[:LONGEST], ephemeral=True, allowed_mentions=NOBODY)
+            await interaction.followup.send(
+                str(error)[:MAX_REPLY_CHARS], ephemeral=True, allowed_mentions=NO_MENTIONS
+            )
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
-        if bound := self.bound(str(channel.id)):
-            await bound.give_up("The channel is gone.")
+        if bound := self.find_bound_channel(str(channel.id)):
+            await bound.disable_sending("The channel is gone.")
 
-    def bound(self, channel: str) -> Bound | None:
-        return self._bound.get(channel)
+    def find_bound_channel(self, channel: str) -> BoundChannel | None:
+        return self._bound_channels.get(channel)
 
-    async def bind(self, channel: discord.TextChannel, binding: Binding) -> Bound:
+    async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
         """Bind a channel for good."""
-        await self._premises.channels.bind(binding)
-        bound = self._take_up(channel, binding)
+        await self._deps.channels.save_binding(binding)
+        bound = self._attach_channel(channel, binding)
         await bound.rebind(binding)
         return bound
 
-    def _take_up(self, channel: discord.TextChannel, binding: Binding) -> Bound:
-        if bound := self.bound(binding.id):
+    def _attach_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel:
+        if bound := self.find_bound_channel(binding.id):
             return bound
-        thoughts = self._line(self._premises.thoughts) if self._premises.thoughts else None
-        bound = Bound(self._premises, channel, binding, self._line(binding.id), thoughts)
-        self._bound[binding.id] = bound
-        self._keep(bound.listen_for_ever, f"hearing {binding.id}")
-        self._keep(bound.tell_for_ever, f"telling {binding.id}")
+        thoughts = self._get_sender(self._deps.reasoning_channel) if self._deps.reasoning_channel else None
+        bound = BoundChannel(self._deps, channel, binding, self._get_sender(binding.id), thoughts)
+        self._bound_channels[binding.id] = bound
+        self._run_forever(bound.process_messages_forever, f"hearing {binding.id}")
+        self._run_forever(bound.deliver_runs_forever, f"telling {binding.id}")
         return bound
 
-    def _line(self, id: str) -> Line:
-        if id not in self._lines:
-            self._lines[id] = Line(self, self._webhooks, id, self._premises.channels.arrived)
-        return self._lines[id]
+    def _get_sender(self, channel_id: str) -> ChannelSender:
+        if channel_id not in self._senders:
+            self._senders[channel_id] = ChannelSender(
+                self, self._webhook_session, channel_id, self._deps.channels.find_known_posts
+            )
+        return self._senders[channel_id]
 
-    async def _watch(self) -> None:
+    async def _watch_discussions(self) -> None:
         """Let channels know when something changes in their discussions."""
-        async with aclosing(self._premises.changes.watch(self._premises.caller.tenant)) as watched:
+        async with aclosing(self._deps.discussion_changes.watch_changes(self._deps.caller.tenant)) as watched:
             async for changes in watched:
                 for change in changes:
                     match change:
                         case Activity():
-                            concerned = list(self._bound.values())
+                            concerned = list(self._bound_channels.values())
                         case DiscussionChanged(discussion=discussion):
-                            concerned = self._discussing(discussion.id)
+                            concerned = self._channels_of_discussion(discussion.id)
                         case DiscussionDeleted(id=id):
-                            concerned = self._discussing(id)
+                            concerned = self._channels_of_discussion(id)
                     for bound in concerned:
-                        bound.stir()
+                        bound.notify_change()
 
-    def _discussing(self, discussion: str) -> list[Bound]:
-        return [one for one in self._bound.values() if one.binding.discussion == discussion]
+    def _channels_of_discussion(self, discussion: str) -> list[BoundChannel]:
+        return [one for one in self._bound_channels.values() if one.binding.discussion == discussion]
 
-    def _keep(self, work: Callable[[], Awaitable[None]], what: str) -> None:
+    def _run_forever(self, work: Callable[[], Awaitable[None]], task_name: str) -> None:
         """Own a task that goes on for ever: what fails in one channel begins anew, and hurts nothing else."""
 
-        async def kept() -> None:
+        async def restart_on_failure() -> None:
             while True:
                 try:
                     await work()
                 except Exception:
                     log.exception(
-                        "a part of the Discord channel failed and begins anew", extra={"part": what}
+                        "a part of the Discord channel failed and begins anew", extra={"part": task_name}
                     )
                     await asyncio.sleep(AGAIN_SECONDS)
 
-        self._tasks.add(task := asyncio.create_task(kept(), name=f"discord {what}"))
+        self._tasks.add(task := asyncio.create_task(restart_on_failure(), name=f"discord {task_name}"))
         task.add_done_callback(self._tasks.discard)
 
-    async def end(self) -> None:
+    async def shutdown_bot(self) -> None:
         """End all that goes on; what was not sent is sent next time."""
         tasks = tuple(self._tasks)
         for task in tasks:
@@ -194,7 +200,7 @@ class Bot(discord.Client):
         await self.close()
 
 
-def _group(commands: Commands) -> app_commands.Group:
+def _build_command_group(commands: DiscordCommands) -> app_commands.Group:
     """Declare `/moot` and what comes after it."""
     group = app_commands.Group(name="moot", description="Several models around one table", guild_only=True)
 
@@ -209,60 +215,69 @@ def _group(commands: Commands) -> app_commands.Group:
         interaction: discord.Interaction,
         participants: str = "",
         mode: ModeName | None = None,
-        rounds: Rounds = 2,
+        rounds: RoundsOption = 2,
         discussion: str = "",
     ) -> None:
-        await _done(
-            interaction, lambda here: commands.new(here, participants, mode or "", rounds, discussion)
+        await _run_slash_command(
+            interaction,
+            lambda here: commands.new_discussion(here, participants, mode or "", rounds, discussion),
         )
 
     @group.command(description="Change how they speak")
-    async def mode(interaction: discord.Interaction, mode: ModeName, rounds: Rounds | None = None) -> None:
-        await _done(interaction, lambda here: commands.mode(here, mode, rounds))
+    async def mode(
+        interaction: discord.Interaction, mode: ModeName, rounds: RoundsOption | None = None
+    ) -> None:
+        await _run_slash_command(interaction, lambda here: commands.change_mode(here, mode, rounds))
 
     @group.command(description="Say who is at the table, or who is to be")
     async def participants(interaction: discord.Interaction, participants: str = "") -> None:
-        await _done(interaction, lambda here: commands.participants(here, participants))
+        await _run_slash_command(
+            interaction, lambda here: commands.show_or_change_participants(here, participants)
+        )
 
     @group.command(description="List the personas, or seat one more")
     async def persona(interaction: discord.Interaction, name: str = "", model: str = "") -> None:
-        await _done(interaction, lambda here: commands.persona(here, name, model))
+        await _run_slash_command(interaction, lambda here: commands.list_or_add_persona(here, name, model))
 
     @group.command(description="Stop all who speak, or one of them")
     async def stop(interaction: discord.Interaction, participant: str = "") -> None:
-        await _done(interaction, lambda here: commands.stop(here, participant))
+        await _run_slash_command(interaction, lambda here: commands.stop_speaking(here, participant))
 
     @group.command(description="Allow the call of a tool that waits for an answer")
     async def allow(interaction: discord.Interaction) -> None:
-        await _done(interaction, lambda here: commands.decide(here, "allow"))
+        await _run_slash_command(interaction, lambda here: commands.decide_open_approval(here, "allow"))
 
     @group.command(description="Refuse the call of a tool that waits for an answer")
     async def refuse(interaction: discord.Interaction) -> None:
-        await _done(interaction, lambda here: commands.decide(here, "refuse"))
+        await _run_slash_command(interaction, lambda here: commands.decide_open_approval(here, "refuse"))
 
     @group.command(description="Tell what is discussed here")
     async def status(interaction: discord.Interaction) -> None:
-        await _done(interaction, commands.status)
+        await _run_slash_command(interaction, commands.show_status)
 
     @group.command(description="Show the whiteboard")
     async def whiteboard(interaction: discord.Interaction) -> None:
-        await _done(interaction, commands.whiteboard)
+        await _run_slash_command(interaction, commands.show_whiteboard)
 
     return group
 
 
-async def _done(
-    interaction: discord.Interaction, command: Callable[[discord.TextChannel], Awaitable[Reply]]
+async def _run_slash_command(
+    interaction: discord.Interaction, command: Callable[[discord.TextChannel], Awaitable[CommandReply]]
 ) -> None:
     """Do a command within the time that Discord gives, and answer it."""
     await interaction.response.defer()
     channel = interaction.channel
     try:
-        answer = await command(channel) if isinstance(channel, discord.TextChannel) else Reply(ONLY_HERE)
+        answer = (
+            await command(channel)
+            if isinstance(channel, discord.TextChannel)
+            else CommandReply(TEXT_CHANNELS_ONLY_TEXT)
+        )
     except MootError as error:
-        answer = Reply(str(error))
-    if answer.picture is None:
-        await interaction.followup.send(answer.text[:2000], allowed_mentions=NOBODY)
+        answer = CommandReply(str(error))
+    if answer.image is None:
+        await interaction.followup.send(answer.text[:2000], allowed_mentions=NO_MENTIONS)
         return
-    file = answer.picture.file()
-    await interaction.followup.send(answer.text, file=file, allowed_mentions=NOBODY)
+    file = answer.image.to_discord_file()
+    await interaction.followup.send(answer.text, file=file, allowed_mentions=NO_MENTIONS)

@@ -10,212 +10,224 @@ from typing import NamedTuple
 import discord
 from msgspec.structs import replace
 
-from moot.discord.addressing import go_on_with_who_was_named, is_stop
-from moot.discord.approvals import Question
-from moot.discord.dependencies import Premises
-from moot.discord.format.mentions import Member
-from moot.discord.incoming import addressed, files_of, is_empty, reply, words_of
-from moot.discord.run_delivery import Telling, reply_notice
-from moot.discord.sender import Closed, Line
-from moot.engine.waits import patiently
-from moot.services.discussions import Opening, Saying, Started
-from moot.types.discord import Binding
+from moot.discord.addressing import continue_with_named_participant, is_stop_request
+from moot.discord.approvals import ApprovalKey
+from moot.discord.dependencies import DiscordDeps
+from moot.discord.format.mentions import ChannelMember
+from moot.discord.incoming import (
+    find_addressed_participants,
+    is_empty_message,
+    reply_to_message,
+    store_attachments,
+    text_with_author,
+)
+from moot.discord.run_delivery import RunDelivery, format_reply_notice
+from moot.discord.sender import ChannelClosed, ChannelSender
+from moot.engine.waits import retry_while_unavailable
+from moot.services.discussions import NewDiscussion, Saying, Started
+from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion, Run
-from moot.types.errors import Conflict, Leaving, MootError, NotFound
+from moot.types.errors import Conflict, MootError, NotFound, ShuttingDown
 
-MOST_INTERRUPTS = 3  # in a row
-MOST_WAITING = 20  # messages
-REST_KEPT = "Nothing more of it is told here; all of it is kept in Moot."
-LOOK_SECONDS = 15.0  # news may be lost; nobody waits longer than this for what is there
+MAX_INTERRUPTS = 3  # in a row
+MAX_QUEUED_MESSAGES = 20  # messages
+DELIVERY_STOPPED_TEXT = "Nothing more of it is told here; all of it is kept in Moot."
+POLL_SECONDS = 15.0  # news may be lost; nobody waits longer than this for what is there
 
 log = logging.getLogger(__name__)
 
 
-class Heard(NamedTuple):
+class IncomingMessage(NamedTuple):
     """What somebody wrote, and when it came; without that it interrupts nobody. What goes `first` waits for nobody else."""
 
     message: discord.Message
-    at: float = 0.0
-    first: bool = False
+    received_at: float = 0.0
+    is_priority: bool = False
 
 
-class Bound:
+class BoundChannel:
     """`line` leads to the channel, `thoughts` to the thought-log, if there is one."""
 
     def __init__(
         self,
-        premises: Premises,
+        deps: DiscordDeps,
         channel: discord.TextChannel,
-        binding: Binding,
-        line: Line,
-        thoughts: Line | None,
+        binding: ChannelBinding,
+        sender: ChannelSender,
+        reasoning_sender: ChannelSender | None,
     ) -> None:
-        self._premises = premises
+        self._deps = deps
         self._channel = channel
-        self._line = line
-        self._thoughts = thoughts
-        self._waiting: deque[Heard] = deque()
-        self._stirred = asyncio.Event()
-        self._news = asyncio.Event()
-        self._saying = (
+        self._sender = sender
+        self._reasoning_sender = reasoning_sender
+        self._queue: deque[IncomingMessage] = deque()
+        self._queue_changed = asyncio.Event()
+        self._runs_changed = asyncio.Event()
+        self._submit_lock = (
             asyncio.Lock()
         )  # while something is being said, nobody looks which runs are from elsewhere
-        self._hearing = asyncio.Lock()
-        self._telling: Telling | None = None
+        self._receive_lock = asyncio.Lock()
+        self._delivery: RunDelivery | None = None
         self._interrupts = 0
         self.binding = binding
 
-    def stir(self) -> None:
+    def notify_change(self) -> None:
         """Hear that something may have changed in the discussion."""
-        self._stirred.set()
-        self._news.set()
+        self._queue_changed.set()
+        self._runs_changed.set()
 
-    async def rebind(self, binding: Binding) -> None:
+    async def rebind(self, binding: ChannelBinding) -> None:
         self.binding = binding
-        if self._telling is not None and self._telling.run.discussion != binding.discussion:
-            self._telling.drop()
-        self.stir()
+        if self._delivery is not None and self._delivery.run.discussion != binding.discussion:
+            self._delivery.cancel_delivery()
+        self.notify_change()
 
-    async def listen_for_ever(self) -> None:
+    async def process_messages_forever(self) -> None:
         """Say what people write, when its turn has come."""
-        await self._take_up()
+        await self._restore_queue()
         while True:
-            while (message := await self._next()) is not None:
-                await self._say(message)
-            self._stirred.clear()
-            await _woken(self._stirred)
+            while (message := await self._next_message()) is not None:
+                await self._submit_message(message)
+            self._queue_changed.clear()
+            await _wait_for_event(self._queue_changed)
 
-    async def tell_for_ever(self) -> None:
+    async def deliver_runs_forever(self) -> None:
         """Tell what is said in the discussion, run after run."""
         while True:
-            self._news.clear()
+            self._runs_changed.clear()
             if self.binding.trouble is None:
-                for run in await self._due():
-                    await self._tell(run)
-            await _woken(self._news)
+                for run in await self._find_undelivered_runs():
+                    await self._deliver_run(run)
+            await _wait_for_event(self._runs_changed)
 
-    async def hear(self, message: discord.Message) -> None:
+    async def receive_message(self, message: discord.Message) -> None:
         """Take in what somebody wrote, in the order in which it came; what says nothing is not heard."""
-        if not is_empty(message):
-            async with self._hearing:
-                await self._hear(message)
+        if not is_empty_message(message):
+            async with self._receive_lock:
+                await self._handle_message(message)
 
-    async def _hear(self, message: discord.Message) -> None:
+    async def _handle_message(self, message: discord.Message) -> None:
         """Heed a stop at once, and let everything else wait for its turn."""
         if self.binding.trouble is not None:  # whoever can write here can be answered here
-            await self._premises.channels.note_trouble(self.binding.id, None)
+            await self._deps.channels.record_error(self.binding.id, None)
             self.binding = replace(self.binding, trouble=None)
-        live = await self.live()
-        speaking = live or (self._telling.run if self._telling and self._telling.is_behind else None)
-        active = speaking is not None and await self._author_of(speaking) == str(message.author.id)
-        if active and is_stop(message.content):
-            await self.stop()
+        live = await self.live_run()
+        speaking = live or (self._delivery.run if self._delivery and self._delivery.is_behind else None)
+        active = speaking is not None and await self._run_author(speaking) == str(message.author.id)
+        if active and is_stop_request(message.content):
+            await self.stop_run()
             if live is None:
-                await reply(message, REST_KEPT)
-        elif len(self._waiting) >= MOST_WAITING:
-            await reply(message, f"{MOST_WAITING} messages wait already: write again when they are answered.")
+                await reply_to_message(message, DELIVERY_STOPPED_TEXT)
+        elif len(self._queue) >= MAX_QUEUED_MESSAGES:
+            await reply_to_message(
+                message, f"{MAX_QUEUED_MESSAGES} messages wait already: write again when they are answered."
+            )
         else:
-            await self._premises.channels.hear(self.binding.id, str(message.id))
-            if active and self._telling is not None and self._telling.in_tools:
-                in_front = sum(heard.first for heard in self._waiting)
-                self._waiting.insert(in_front, Heard(message, first=True))
+            await self._deps.channels.enqueue_message(self.binding.id, str(message.id))
+            if active and self._delivery is not None and self._delivery.is_calling_tools:
+                in_front = sum(heard.is_priority for heard in self._queue)
+                self._queue.insert(in_front, IncomingMessage(message, is_priority=True))
             else:
-                self._waiting.append(Heard(message, time.time()))
-        self.stir()
+                self._queue.append(IncomingMessage(message, time.time()))
+        self.notify_change()
 
-    async def stop(self, participant: str | None = None) -> bool:
+    async def stop_run(self, participant: str | None = None) -> bool:
         """Stop what goes on, or one participant; tell whether anything did.
 
         What was said to its end and is still being told is told no further.
         """
-        live, telling = await self.live(), self._telling
+        live, telling = await self.live_run(), self._delivery
         if live is not None:
-            await self._premises.runs.wish_stop(self.binding.tenant, live.id, participant)
+            await self._deps.runs.request_stop(self.binding.tenant, live.id, participant)
         is_of_live = live is not None and telling is not None and telling.run.id == live.id
         if participant is not None or is_of_live or telling is None or not telling.is_behind:
             return live is not None
-        telling.drop()
+        telling.cancel_delivery()
         return True
 
-    async def live(self) -> Run | None:
+    async def live_run(self) -> Run | None:
         """Return the newest run that goes on in the discussion."""
         if self.binding.discussion is None:
             return None
-        runs = await self._premises.discussions.live_runs(self.binding.tenant, self.binding.discussion)
+        runs = await self._deps.discussions.live_runs(self.binding.tenant, self.binding.discussion)
         return runs[-1] if runs else None
 
     @property
-    def questions(self) -> list[Question]:
+    def open_approvals(self) -> list[ApprovalKey]:
         """List what somebody is asked here, and nobody has answered."""
-        return self._telling.questions if self._telling else []
+        return self._delivery.open_approvals if self._delivery else []
 
-    async def _author_of(self, run: Run) -> str | None:
+    async def _run_author(self, run: Run) -> str | None:
         """Return who asked for a run here; those who go on by themselves do so for whoever asked before."""
         asked = run
         if run.message is None:
-            runs = await self._premises.runs.of(self.binding.tenant, run.discussion)
+            runs = await self._deps.runs.list_runs(self.binding.tenant, run.discussion)
             before = [one for one in takewhile(lambda one: one.id != run.id, runs) if one.message is not None]
             asked = before[-1] if before else run
-        return (await self._premises.channels.told(self.binding.id, asked.id)).author
+        return (await self._deps.channels.delivery_progress(self.binding.id, asked.id)).author
 
-    async def _take_up(self) -> None:
+    async def _restore_queue(self) -> None:
         """Say what was heard before the last end of this process, and not said."""
-        for id in await patiently(lambda: self._premises.channels.unsaid(self.binding.id)):
+        for id in await retry_while_unavailable(
+            lambda: self._deps.channels.pending_messages(self.binding.id)
+        ):
             try:
-                if id not in {str(heard.message.id) for heard in self._waiting}:
-                    self._waiting.append(Heard(await self._channel.fetch_message(int(id))))
+                if id not in {str(heard.message.id) for heard in self._queue}:
+                    self._queue.append(IncomingMessage(await self._channel.fetch_message(int(id))))
             except (
                 discord.NotFound,
                 discord.Forbidden,
             ):  # anything else passes, and the message is still there
-                await self._premises.channels.forget(id)
+                await self._deps.channels.discard_message(id)
 
-    async def _next(self) -> discord.Message | None:
+    async def _next_message(self) -> discord.Message | None:
         """Choose what is said next. While the table speaks, only who asked may interrupt, and not again and again."""
-        if not self._waiting:
+        if not self._queue:
             return None
-        live = await self.live()
+        live = await self.live_run()
         if live is None:
             self._interrupts = 0
-            return self._waiting.popleft().message
-        if self._interrupts >= MOST_INTERRUPTS or (self._telling and self._telling.in_tools):
+            return self._queue.popleft().message
+        if self._interrupts >= MAX_INTERRUPTS or (self._delivery and self._delivery.is_calling_tools):
             return None
-        author = await self._author_of(live)
-        for heard in self._waiting:
-            if heard.at > live.created_at and str(heard.message.author.id) == author:
+        author = await self._run_author(live)
+        for heard in self._queue:
+            if heard.received_at > live.created_at and str(heard.message.author.id) == author:
                 self._interrupts += 1
-                self._waiting.remove(heard)
+                self._queue.remove(heard)
                 return heard.message
         return None
 
-    async def _say(self, message: discord.Message) -> None:
-        channels, id = self._premises.channels, str(message.id)
+    async def _submit_message(self, message: discord.Message) -> None:
+        channels, id = self._deps.channels, str(message.id)
         try:
-            async with self._saying:
-                if self._telling is not None and self._interrupts:
-                    self._telling.drop()
-                elif self._telling is not None:
-                    self._telling.hurry()
-                started = await self._said(message)
-                await channels.said(self.binding.id, id, started.run.id, str(message.author.id))
-        except Leaving:
+            async with self._submit_lock:
+                if self._delivery is not None and self._interrupts:
+                    self._delivery.cancel_delivery()
+                elif self._delivery is not None:
+                    self._delivery.skip_pauses()
+                started = await self._start_run(message)
+                await channels.record_answering_run(
+                    self.binding.id, id, started.run.id, str(message.author.id)
+                )
+        except ShuttingDown:
             return  # the next server says it
         except Conflict:
-            await channels.forget(id)  # it was said before the last end
+            await channels.discard_message(id)  # it was said before the last end
         except MootError as error:
-            await channels.forget(id)
-            await reply(message, str(error))
+            await channels.discard_message(id)
+            await reply_to_message(message, str(error))
 
-    async def _said(self, message: discord.Message) -> Started:
+    async def _start_run(self, message: discord.Message) -> Started:
         """Put a message into the discussion, which begins with it if there is none yet."""
-        premises, binding = self._premises, self.binding
-        discussion = await self._discussion()
+        premises, binding = self._deps, self.binding
+        discussion = await self._load_discussion()
         mode = discussion.mode if discussion else binding.mode
         participants = discussion.participants if discussion else binding.participants
-        await premises.admit(premises.caller.account, mode)
-        text = words_of(message)
-        answering = addressed(message, participants) or None
-        files = await files_of(premises, message)
+        await premises.check_rate_limit(premises.caller.account, mode)
+        text = text_with_author(message)
+        answering = find_addressed_participants(message, participants) or None
+        files = await store_attachments(premises, message)
         key = f"discord/{message.id}"
         if discussion is not None:
             saying = Saying(
@@ -226,8 +238,8 @@ class Bound:
                 channel=binding.id,
                 author=message.author.display_name,
             )
-            return await premises.hall.say(premises.caller, saying, key)
-        opening = Opening(
+            return await premises.discussion_service.send_message(premises.caller, saying, key)
+        opening = NewDiscussion(
             message=text,
             participants=participants,
             mode=mode,
@@ -237,82 +249,82 @@ class Bound:
             channel=binding.id,
             author=message.author.display_name,
         )
-        started = await premises.hall.open(premises.caller, opening, key)
+        started = await premises.discussion_service.create(premises.caller, opening, key)
         self.binding = replace(binding, discussion=started.discussion.id)
-        await premises.channels.bind(self.binding)
+        await premises.channels.save_binding(self.binding)
         return started
 
-    async def _discussion(self) -> Discussion | None:
+    async def _load_discussion(self) -> Discussion | None:
         """Return what is discussed here; None where nothing is yet, or where it was deleted."""
         if self.binding.discussion is None:
             return None
         try:
-            return await self._premises.discussions.get(self.binding.tenant, self.binding.discussion)
+            return await self._deps.discussions.get_discussion(self.binding.tenant, self.binding.discussion)
         except NotFound:
             return None
 
-    async def _due(self) -> list[Run]:
+    async def _find_undelivered_runs(self) -> list[Run]:
         """List the runs of which there is more than was told, in their order."""
-        async with self._saying:
+        async with self._submit_lock:
             binding = self.binding
             if binding.discussion is None:
                 return []
-            told = await self._premises.channels.seqs(binding)
-            standings = await self._premises.events.standings(binding.tenant, binding.discussion)
-            due = [id for id, seq in told.items() if standings[id].live or standings[id].newest > seq]
-            return [await self._premises.runs.get(binding.tenant, id) for id in due]
+            told = await self._deps.channels.delivery_cursors(binding)
+            standings = await self._deps.events.discussion_progress(binding.tenant, binding.discussion)
+            due = [id for id, seq in told.items() if standings[id].live or standings[id].last_seq > seq]
+            return [await self._deps.runs.get_run(binding.tenant, id) for id in due]
 
-    async def _tell(self, run: Run) -> None:
+    async def _deliver_run(self, run: Run) -> None:
         """Tell a run to its end. Where nothing can be sent any more, nothing is, until somebody writes there again."""
-        telling = Telling(self._premises, self.binding, run, self._line, self._thoughts)
-        self._telling = telling
+        telling = RunDelivery(self._deps, self.binding, run, self._sender, self._reasoning_sender)
+        self._delivery = telling
         trouble = ""
         try:
-            await telling.tell(self._members(), await self._notice(run))
-        except* Closed as errors:
+            await telling.deliver(self._human_members(), await self._load_reply_notice(run))
+        except* ChannelClosed as errors:
             trouble = str(errors.exceptions[0])
         finally:
-            self._telling = None
+            self._delivery = None
         if trouble:
-            await self.give_up(trouble)
-        elif not telling.dropped:
-            await self._pass_on(run)
-        self._stirred.set()
+            await self.disable_sending(trouble)
+        elif not telling.is_cancelled:
+            await self._continue_chain(run)
+        self._queue_changed.set()
 
-    async def _pass_on(self, run: Run) -> None:
+    async def _continue_chain(self, run: Run) -> None:
         """Let whoever was named go on, unless a person wants to say something."""
-        if not self._waiting and not self._saying.locked():
-            await go_on_with_who_was_named(self._premises, run)
+        if not self._queue and not self._submit_lock.locked():
+            await continue_with_named_participant(self._deps, run)
 
-    async def give_up(self, trouble: str) -> None:
+    async def disable_sending(self, trouble: str) -> None:
         """Send nothing more here, and say why in the log and to whoever asks."""
         log.warning(
             "nothing more is sent to a channel of Discord", extra={"channel": self.binding.id, "why": trouble}
         )
         self.binding = replace(self.binding, trouble=trouble)
-        await self._premises.channels.note_trouble(self.binding.id, trouble)
+        await self._deps.channels.record_error(self.binding.id, trouble)
 
-    async def _notice(self, run: Run) -> str | None:
-        told = await self._premises.channels.told(self.binding.id, run.id)
+    async def _load_reply_notice(self, run: Run) -> str | None:
+        told = await self._deps.channels.delivery_progress(self.binding.id, run.id)
         if told.message is None:
             return None
         partial = self._channel.get_partial_message(int(told.message))
-        asked = await self._premises.discussions.of_run(run.id)
+        asked = await self._deps.discussions.run_messages(run.id)
         words = next((one.content for one in asked if one.id == run.message), "")
         author, _, text = words.partition(": ")
-        return reply_notice(author, text, partial.jump_url)
+        return format_reply_notice(author, text, partial.jump_url)
 
-    def _members(self) -> tuple[Member, ...]:
+    def _human_members(self) -> tuple[ChannelMember, ...]:
         return tuple(
-            Member(str(one.id), tuple(dict.fromkeys((one.display_name, one.name))))
+            ChannelMember(str(one.id), tuple(dict.fromkeys((one.display_name, one.name))))
             for one in self._channel.guild.members
             if not one.bot
         )
 
 
-async def _woken(event: asyncio.Event) -> None:
+async def _wait_for_event(event: asyncio.Event) -> None:
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(POLL_SECONDS):
             await event.wait()
     except TimeoutError:
         return

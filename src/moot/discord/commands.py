@@ -8,285 +8,307 @@ from typing import Any, Protocol, get_args
 import discord
 from msgspec import Struct
 
-from moot.discord.approvals import OUTCOMES, Question
-from moot.discord.bound_channel import Bound
-from moot.discord.dependencies import Premises
-from moot.discord.posts import Picture
+from moot.discord.approvals import OUTCOME_TEXTS, ApprovalKey
+from moot.discord.bound_channel import BoundChannel
+from moot.discord.dependencies import DiscordDeps
+from moot.discord.posts import ImageAttachment
 from moot.services.participants import Wanted
-from moot.types.discord import Binding
+from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import ModeName, check_mode, usual_mode
+from moot.types.modes import ModeName, check_mode, default_mode
 from moot.types.participants import Participant
 from moot.types.personas import Persona
-from moot.types.tools import Decision
+from moot.types.tools import ApprovalDecision
 
-MODES: tuple[ModeName, ...] = get_args(ModeName)
-MOST_ROUNDS = 10
-MOST_SEATS = 10
-LISTED = 200  # personas
-ON_MODEL = re.compile(r"\s+on\s+|\s*=\s*")
-BEGIN = "Nothing is discussed here yet: begin with `/moot new`, such as `/moot new participants: sceptic, engineer`."
+MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
+MAX_ROUNDS = 10
+MAX_PARTICIPANTS = 10
+PERSONA_LIMIT = 200  # personas
+MODEL_SEPARATOR = re.compile(r"\s+on\s+|\s*=\s*")
+NO_DISCUSSION_TEXT = "Nothing is discussed here yet: begin with `/moot new`, such as `/moot new participants: sceptic, engineer`."
 
 
-class Reply(Struct, frozen=True):
+class CommandReply(Struct, frozen=True):
     text: str
-    picture: Picture | None = None
+    image: ImageAttachment | None = None
 
 
-class Desk(Protocol):
+class ChannelBinder(Protocol):
     """Where channels are bound."""
 
-    def bound(self, channel: str) -> Bound | None: ...
-    async def bind(self, channel: discord.TextChannel, binding: Binding) -> Bound: ...
+    def find_bound_channel(self, channel: str) -> BoundChannel | None: ...
+    async def bind_channel(self, channel: discord.TextChannel, binding: ChannelBinding) -> BoundChannel: ...
 
 
-class Commands:
-    def __init__(self, premises: Premises, desk: Desk) -> None:
-        self._premises = premises
-        self._desk = desk
+class DiscordCommands:
+    def __init__(self, deps: DiscordDeps, binder: ChannelBinder) -> None:
+        self._deps = deps
+        self._binder = binder
 
-    async def new(
+    async def new_discussion(
         self,
         channel: discord.TextChannel,
         participants: str = "",
         mode: str = "",
         rounds: int = 2,
         discussion: str = "",
-    ) -> Reply:
+    ) -> CommandReply:
         """Bind the channel to a new discussion, which begins with what is written next, or to one that is there."""
         if discussion:
-            found = await self._premises.discussions.get(self._tenant, discussion.strip())
-            binding = self._binding(
+            found = await self._deps.discussions.get_discussion(self._tenant, discussion.strip())
+            binding = self._build_binding(
                 channel, found.mode, found.participants, found.rounds, discussion=found.id
             )
-            await self._desk.bind(channel, binding)
-            return Reply(f"Here goes on: {found.title}\n{_table(found.mode, found.participants)}")
-        seats = await self._seats(participants)
-        chosen = _mode(mode) if mode else usual_mode(seats)
+            await self._binder.bind_channel(channel, binding)
+            return CommandReply(
+                f"Here goes on: {found.title}\n{_describe_table(found.mode, found.participants)}"
+            )
+        seats = await self._resolve_participants(participants)
+        chosen = _parse_mode(mode) if mode else default_mode(seats)
         check_mode(chosen, seats)
-        await self._desk.bind(channel, self._binding(channel, chosen, seats, _rounds(rounds)))
-        return Reply(f"{_table(chosen, seats)}\nWhat you write next begins the discussion.")
+        await self._binder.bind_channel(
+            channel, self._build_binding(channel, chosen, seats, _validate_rounds(rounds))
+        )
+        return CommandReply(f"{_describe_table(chosen, seats)}\nWhat you write next begins the discussion.")
 
-    async def mode(self, channel: discord.TextChannel, mode: str, rounds: int | None = None) -> Reply:
-        chosen = _mode(mode)
+    async def change_mode(
+        self, channel: discord.TextChannel, mode: str, rounds: int | None = None
+    ) -> CommandReply:
+        chosen = _parse_mode(mode)
         changes: dict[str, Any] = {"mode": chosen}
         if rounds is not None:
-            changes["rounds"] = _rounds(rounds)
-        return await self._changed(channel, changes)
+            changes["rounds"] = _validate_rounds(rounds)
+        return await self._apply_changes(channel, changes)
 
-    async def participants(self, channel: discord.TextChannel, participants: str = "") -> Reply:
+    async def show_or_change_participants(
+        self, channel: discord.TextChannel, participants: str = ""
+    ) -> CommandReply:
         """Say who is at the table, or who is to be."""
-        bound, discussion = await self._here(channel)
+        bound, discussion = await self._find_discussion(channel)
         if participants:
-            return await self._changed(channel, {"participants": await self._seats(participants)})
+            return await self._apply_changes(
+                channel, {"participants": await self._resolve_participants(participants)}
+            )
         now = discussion or bound.binding
-        return Reply(_table(now.mode, now.participants))
+        return CommandReply(_describe_table(now.mode, now.participants))
 
-    async def persona(self, channel: discord.TextChannel, name: str = "", model: str = "") -> Reply:
+    async def list_or_add_persona(
+        self, channel: discord.TextChannel, name: str = "", model: str = ""
+    ) -> CommandReply:
         """List the personas that there are, or seat one more."""
         if not name:
-            known = await self._personas()
-            return Reply(
+            known = await self._load_personas()
+            return CommandReply(
                 f"There are {', '.join(one.name for one in known)}. Seat one with `/moot persona name: …`."
             )
-        bound, discussion = await self._here(channel)
+        bound, discussion = await self._find_discussion(channel)
         now = discussion or bound.binding
-        model = model or self._premises.model or now.participants[0].model
-        [more] = await self._seats(f"{name} = {model}")
+        model = model or self._deps.default_model or now.participants[0].model
+        [more] = await self._resolve_participants(f"{name} = {model}")
         if more.id in {who.id for who in now.participants}:
             raise UsageError(f"{more.name} sits at the table already.")
         mode = "parallel" if now.mode == "single" else now.mode
-        return await self._changed(channel, {"participants": (*now.participants, more), "mode": mode})
+        return await self._apply_changes(channel, {"participants": (*now.participants, more), "mode": mode})
 
-    async def stop(self, channel: discord.TextChannel, participant: str = "") -> Reply:
-        bound, discussion = await self._here(channel)
-        who = _participant(participant, (discussion or bound.binding).participants) if participant else None
-        if not await bound.stop(who.id if who else None):
-            return Reply("Nobody is speaking.")
-        return Reply(f"{who.name} stops." if who else "All stop; what was said so far is kept.")
+    async def stop_speaking(self, channel: discord.TextChannel, participant: str = "") -> CommandReply:
+        bound, discussion = await self._find_discussion(channel)
+        who = (
+            _find_participant(participant, (discussion or bound.binding).participants)
+            if participant
+            else None
+        )
+        if not await bound.stop_run(who.id if who else None):
+            return CommandReply("Nobody is speaking.")
+        return CommandReply(f"{who.name} stops." if who else "All stop; what was said so far is kept.")
 
-    async def decide(self, channel: discord.TextChannel, decision: Decision) -> Reply:
+    async def decide_open_approval(
+        self, channel: discord.TextChannel, decision: ApprovalDecision
+    ) -> CommandReply:
         """Answer the question that can be seen here; where there are several it is not known which is meant."""
-        bound, _ = await self._here(channel)
-        match bound.questions:
+        bound, _ = await self._find_discussion(channel)
+        match bound.open_approvals:
             case []:
-                return Reply("Nobody waits for an answer.")
+                return CommandReply("Nobody waits for an answer.")
             case [question]:
-                await self.answer(question, decision)
-                return Reply(OUTCOMES[decision])
-        return Reply("Several calls wait for an answer: use the buttons of each.")
+                await self.answer_approval(question, decision)
+                return CommandReply(OUTCOME_TEXTS[decision])
+        return CommandReply("Several calls wait for an answer: use the buttons of each.")
 
-    async def answer(self, question: Question, decision: Decision) -> None:
-        await self._premises.permissions.answer(self._premises.caller, question.run, question.call, decision)
+    async def answer_approval(self, approval: ApprovalKey, decision: ApprovalDecision) -> None:
+        await self._deps.approvals.resolve_approval(
+            self._deps.caller, approval.run_id, approval.call_id, decision
+        )
 
-    async def status(self, channel: discord.TextChannel) -> Reply:
+    async def show_status(self, channel: discord.TextChannel) -> CommandReply:
         """Tell what is discussed here, and in which channels of this server nothing is sent any more."""
         lines: list[str] = []
-        bound = self._desk.bound(str(channel.id))
+        bound = self._binder.find_bound_channel(str(channel.id))
         if bound is None:
-            lines.append(BEGIN)
+            lines.append(NO_DISCUSSION_TEXT)
         else:
-            _, discussion = await self._here(channel)
-            live = await bound.live()
+            _, discussion = await self._find_discussion(channel)
+            live = await bound.live_run()
             now = discussion or bound.binding
             lines.append(
                 discussion.title if discussion else "The discussion begins with what is written next."
             )
-            lines.append(_table(now.mode, now.participants))
+            lines.append(_describe_table(now.mode, now.participants))
             lines.append("The table is speaking." if live else "Nobody is speaking.")
         lines += [
             f"Nothing is sent to <#{other.id}>: {other.trouble}"
-            for other in await self._premises.channels.all(self._tenant)
+            for other in await self._deps.channels.list_bindings(self._tenant)
             if other.trouble is not None and other.guild == str(channel.guild.id)
         ]
-        return Reply("\n".join(lines))
+        return CommandReply("\n".join(lines))
 
-    async def whiteboard(self, channel: discord.TextChannel) -> Reply:
-        _, discussion = await self._here(channel)
+    async def show_whiteboard(self, channel: discord.TextChannel) -> CommandReply:
+        _, discussion = await self._find_discussion(channel)
         if discussion is None:
             raise UsageError("Nothing was drawn yet.")
-        board = await self._premises.boards.at(self._tenant, discussion.id)
+        board = await self._deps.whiteboards.whiteboard_at(self._tenant, discussion.id)
         if not (board.open and board.elements):
-            return Reply("The whiteboard is empty.")
-        return Reply("", Picture("whiteboard.png", await self._premises.painter.png(board)))
+            return CommandReply("The whiteboard is empty.")
+        return CommandReply(
+            "", ImageAttachment("whiteboard.png", await self._deps.image_renderer.render_png(board))
+        )
 
-    async def by_mention(self, channel: discord.TextChannel, text: str) -> Reply | None:
+    async def run_mention_command(self, channel: discord.TextChannel, text: str) -> CommandReply | None:
         """Do what somebody asks for in a message that mentions Moot; None where it is no command."""
         word, _, rest = text.strip().partition(" ")
         rest = rest.strip()
         match word.casefold():
             case "new":
-                return await self.new(channel, **_new_options(rest))
-            case "mode" if (first := rest.split(maxsplit=1)) and first[0].casefold() in MODES:
+                return await self.new_discussion(channel, **_parse_new_options(rest))
+            case "mode" if (first := rest.split(maxsplit=1)) and first[0].casefold() in MODE_NAMES:
                 rounds = int(first[1]) if len(first) > 1 and first[1].isdecimal() else None
-                return await self.mode(channel, first[0], rounds)
+                return await self.change_mode(channel, first[0], rounds)
             case "participants":
-                return await self.participants(channel, rest)
+                return await self.show_or_change_participants(channel, rest)
             case "persona":
-                name, *model = ON_MODEL.split(rest, maxsplit=1)
-                return await self.persona(channel, name, *model)
-            case "stop" if not rest or await self._sits(channel, rest):
-                return await self.stop(channel, rest)
+                name, *model = MODEL_SEPARATOR.split(rest, maxsplit=1)
+                return await self.list_or_add_persona(channel, name, *model)
+            case "stop" if not rest or await self._has_participant(channel, rest):
+                return await self.stop_speaking(channel, rest)
             case "allow" | "refuse" as decision if not rest:
-                return await self.decide(channel, decision)
+                return await self.decide_open_approval(channel, decision)
             case "status" if not rest:
-                return await self.status(channel)
+                return await self.show_status(channel)
             case "whiteboard" if not rest:
-                return await self.whiteboard(channel)
+                return await self.show_whiteboard(channel)
         return None
 
     @property
     def _tenant(self) -> str:
-        return self._premises.caller.tenant
+        return self._deps.caller.tenant
 
-    async def _sits(self, channel: discord.TextChannel, name: str) -> bool:
-        bound = self._desk.bound(str(channel.id))
+    async def _has_participant(self, channel: discord.TextChannel, name: str) -> bool:
+        bound = self._binder.find_bound_channel(str(channel.id))
         return bound is not None and any(
             who.name.casefold() == name.casefold() for who in bound.binding.participants
         )
 
-    async def _here(self, channel: discord.TextChannel) -> tuple[Bound, Discussion | None]:
-        bound = self._desk.bound(str(channel.id))
+    async def _find_discussion(self, channel: discord.TextChannel) -> tuple[BoundChannel, Discussion | None]:
+        bound = self._binder.find_bound_channel(str(channel.id))
         if bound is None:
-            raise UsageError(BEGIN)
+            raise UsageError(NO_DISCUSSION_TEXT)
         try:
             id = bound.binding.discussion
-            return bound, await self._premises.discussions.get(self._tenant, id) if id else None
+            return bound, await self._deps.discussions.get_discussion(self._tenant, id) if id else None
         except NotFound:
             return bound, None
 
-    async def _changed(self, channel: discord.TextChannel, changes: dict[str, Any]) -> Reply:
+    async def _apply_changes(self, channel: discord.TextChannel, changes: dict[str, Any]) -> CommandReply:
         """Change what is discussed here, or what is to be."""
-        bound, discussion = await self._here(channel)
+        bound, discussion = await self._find_discussion(channel)
         now = discussion or bound.binding
         mode, seats = changes.get("mode", now.mode), changes.get("participants", now.participants)
         check_mode(mode, seats)
         if discussion is not None:
-            await self._premises.discussions.change(self._tenant, discussion.id, changes)
+            await self._deps.discussions.update_discussion(self._tenant, discussion.id, changes)
         rounds = changes.get("rounds", now.rounds)
         id = discussion.id if discussion else None
-        changed = self._binding(channel, mode, seats, rounds, id, bound.binding.created_at)
-        await self._desk.bind(channel, changed)
-        return Reply(_table(mode, seats))
+        changed = self._build_binding(channel, mode, seats, rounds, id, bound.binding.created_at)
+        await self._binder.bind_channel(channel, changed)
+        return CommandReply(_describe_table(mode, seats))
 
-    def _binding(
+    def _build_binding(
         self,
         channel: discord.TextChannel,
         mode: str,
         participants: tuple[Participant, ...],
         rounds: int,
         discussion: str | None = None,
-        since: float | None = None,
-    ) -> Binding:
-        return Binding(
+        created_at: float | None = None,
+    ) -> ChannelBinding:
+        return ChannelBinding(
             id=str(channel.id),
             tenant=self._tenant,
             guild=str(channel.guild.id),
             discussion=discussion,
-            mode=_mode(mode),
+            mode=_parse_mode(mode),
             participants=participants,
             rounds=rounds,
-            created_at=time.time() if since is None else since,
+            created_at=time.time() if created_at is None else created_at,
         )
 
-    async def _seats(self, text: str) -> tuple[Participant, ...]:
+    async def _resolve_participants(self, text: str) -> tuple[Participant, ...]:
         """Seat whoever is named: personas, models, or a persona on a model, with commas between them."""
         items = [item.strip() for item in text.split(",") if item.strip()] or [""]
-        if len(items) > MOST_SEATS:
-            raise UsageError(f"{MOST_SEATS} can sit at a table: name fewer.")
-        known = {one.name.casefold(): one for one in await self._personas()}
-        wanted = [self._wanted(item, known) for item in items]
-        return await self._premises.seating.seat(self._tenant, wanted)
+        if len(items) > MAX_PARTICIPANTS:
+            raise UsageError(f"{MAX_PARTICIPANTS} can sit at a table: name fewer.")
+        known = {one.name.casefold(): one for one in await self._load_personas()}
+        wanted = [self._parse_participant(item, known) for item in items]
+        return await self._deps.participant_resolver.resolve_participants(self._tenant, wanted)
 
-    def _wanted(self, item: str, known: dict[str, Persona]) -> Wanted:
-        name, *given = ON_MODEL.split(item, maxsplit=1)
+    def _parse_participant(self, item: str, personas: dict[str, Persona]) -> Wanted:
+        name, *given = MODEL_SEPARATOR.split(item, maxsplit=1)
         if not given and ("/" in name or not name):
-            return Wanted(model=name or self._default())
-        persona = known.get(name.casefold())
+            return Wanted(model=name or self._require_default_model())
+        persona = personas.get(name.casefold())
         if persona is None:
             raise UsageError(
-                f"There is no persona {name!r}: there are {', '.join(one.name for one in known.values())}."
+                f"There is no persona {name!r}: there are {', '.join(one.name for one in personas.values())}."
             )
-        return Wanted(model=given[0].strip() if given else self._default(), persona=persona.id)
+        return Wanted(model=given[0].strip() if given else self._require_default_model(), persona=persona.id)
 
-    def _default(self) -> str:
-        if self._premises.model is None:
+    def _require_default_model(self) -> str:
+        if self._deps.default_model is None:
             raise UsageError(
                 "Say on which model, such as `sceptic = openai/gpt-5`: no `model` is named in the settings."
             )
-        return self._premises.model
+        return self._deps.default_model
 
-    async def _personas(self) -> Sequence[Persona]:
-        return (await self._premises.personas.page(self._tenant, limit=LISTED)).personas
+    async def _load_personas(self) -> Sequence[Persona]:
+        return (await self._deps.personas.list_personas(self._tenant, limit=PERSONA_LIMIT)).personas
 
 
-def _new_options(rest: str) -> dict[str, Any]:
+def _parse_new_options(rest: str) -> dict[str, Any]:
     """Read `sceptic, engineer mode=debate rounds=3`."""
     given = dict(re.findall(r"\b(mode|rounds|discussion)=(\S+)", rest))
     options: dict[str, Any] = {"participants": re.sub(r"\b(mode|rounds|discussion)=\S+", "", rest).strip()}
     options |= {name: value for name, value in given.items() if name != "rounds"}
     if "rounds" in given:
         if not given["rounds"].isdecimal():
-            raise UsageError(f"rounds: 1 to {MOST_ROUNDS} are possible.")
+            raise UsageError(f"rounds: 1 to {MAX_ROUNDS} are possible.")
         options["rounds"] = int(given["rounds"])
     return options
 
 
-def _mode(name: str) -> ModeName:
-    for mode in MODES:
+def _parse_mode(name: str) -> ModeName:
+    for mode in MODE_NAMES:
         if mode == name.casefold():
             return mode
-    raise UsageError(f"There is no mode {name!r}: there are {', '.join(MODES)}.")
+    raise UsageError(f"There is no mode {name!r}: there are {', '.join(MODE_NAMES)}.")
 
 
-def _rounds(rounds: int) -> int:
-    if not 1 <= rounds <= MOST_ROUNDS:
-        raise UsageError(f"rounds: 1 to {MOST_ROUNDS} are possible.")
+def _validate_rounds(rounds: int) -> int:
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise UsageError(f"rounds: 1 to {MAX_ROUNDS} are possible.")
     return rounds
 
 
-def _participant(name: str, participants: tuple[Participant, ...]) -> Participant:
+def _find_participant(name: str, participants: tuple[Participant, ...]) -> Participant:
     for who in participants:
         if name.casefold() in (who.name.casefold(), who.id):
             return who
@@ -295,6 +317,6 @@ def _participant(name: str, participants: tuple[Participant, ...]) -> Participan
     )
 
 
-def _table(mode: str, participants: tuple[Participant, ...]) -> str:
+def _describe_table(mode: str, participants: tuple[Participant, ...]) -> str:
     seats = ", ".join(f"{who.name} ({who.model})" for who in participants)
     return f"At the table: {seats}. Mode: {mode}."

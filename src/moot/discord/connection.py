@@ -10,16 +10,16 @@ import aiohttp
 import discord
 
 from moot.discord.bot import Bot
-from moot.discord.dependencies import Premises
-from moot.discord.sender import webhook_session
-from moot.store.locks import solely
+from moot.discord.dependencies import DiscordDeps
+from moot.discord.sender import open_webhook_session
+from moot.store.locks import run_as_leader
 
-FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
-REFUSED = (
+FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 2.0, 300.0
+REJECTED_TEXT = (
     "Discord refuses the token of the bot: copy it again from the Developer Portal (Bot, Reset Token) into "
     "MOOT_DISCORD_TOKEN, and start again. Everything else goes on without Discord."
 )
-NO_INTENTS = (
+MISSING_INTENTS_TEXT = (
     "Discord does not let the bot read messages: switch on Message Content Intent and Server Members Intent in the "
     "Developer Portal (Bot), and start again. Everything else goes on without Discord."
 )
@@ -28,16 +28,16 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def attached(premises: Premises, token: str) -> AsyncIterator[None]:
+async def connect_discord(deps: DiscordDeps, token: str) -> AsyncIterator[None]:
     """Be in Discord until the block ends; whatever is wrong there, the block goes on.
 
     Of several servers with one database one is there, and another one when that has ended: else all would answer.
     """
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody speaks aloud
     bot = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
-    staying = solely(premises.database, bot, lambda: _stay(premises, token))
+    staying = run_as_leader(deps.database, bot, lambda: _stay_connected(deps, token))
     task = asyncio.create_task(staying, name="discord")
-    task.add_done_callback(_tell_of_failure)
+    task.add_done_callback(_log_failure)
     try:
         yield
     finally:
@@ -45,18 +45,18 @@ async def attached(premises: Premises, token: str) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _stay(premises: Premises, token: str) -> None:
-    wait = FIRST_WAIT
+async def _stay_connected(deps: DiscordDeps, token: str) -> None:
+    wait = FIRST_BACKOFF_SECONDS
     while True:
-        async with webhook_session() as session:
-            bot = Bot(premises, session)
+        async with open_webhook_session() as session:
+            bot = Bot(deps, session)
             try:
                 await bot.start(token)
             except discord.LoginFailure:
-                log.error(REFUSED)  # noqa: TRY400 - it says all that there is to say
+                log.error(REJECTED_TEXT)  # noqa: TRY400 - it says all that there is to say
                 return
             except discord.PrivilegedIntentsRequired:
-                log.error(NO_INTENTS)  # noqa: TRY400
+                log.error(MISSING_INTENTS_TEXT)  # noqa: TRY400
                 return
             except discord.ConnectionClosed as error:
                 log.warning("Discord has closed the connection", extra={"code": error.code, "seconds": wait})
@@ -65,11 +65,11 @@ async def _stay(premises: Premises, token: str) -> None:
                     "Discord cannot be reached", extra={"reason": type(error).__name__, "seconds": wait}
                 )
             finally:
-                await bot.end()
+                await bot.shutdown_bot()
         await asyncio.sleep(wait)
-        wait = min(2 * wait, LONGEST_WAIT)
+        wait = min(2 * wait, MAX_BACKOFF_SECONDS)
 
 
-def _tell_of_failure(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("the Discord channel has failed; everything else goes on", exc_info=error)

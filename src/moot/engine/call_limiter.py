@@ -3,46 +3,48 @@
 import asyncio
 from functools import partial
 
-from moot.engine.waits import patiently
+from moot.engine.waits import retry_while_unavailable
 from moot.store.database import Database
-from moot.store.rate_limits import Rates, Recent
+from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 
-NAME = "model_calls"
+LIMIT_NAME = "model_calls"
 
 
-class Admission:
-    def __init__(self, database: Database, rates: Rates, a_minute: int) -> None:
-        self._alone = not database.is_postgres
+class CallLimiter:
+    def __init__(self, database: Database, rates: RateLimiter, calls_per_minute: int) -> None:
+        self._is_single_worker = not database.is_postgres
         self._rates = rates
-        self._recent = Recent()
-        self._a_minute = a_minute
-        self._asking = 0
-        self._granted = 0
-        self._turn = asyncio.Lock()
+        self._recent_calls = MemoryRateLimiter()
+        self._calls_per_minute = calls_per_minute
+        self._waiting_calls = 0
+        self._reserved_calls = 0
+        self._reserve_lock = asyncio.Lock()
 
-    async def wait(self) -> float | None:
+    async def try_acquire_call(self) -> float | None:
         """Count a call; return None if it may be made, or else after how many seconds to ask again.
 
         A file has one worker: it counts in memory, and no call waits for the disk. On Postgres those who ask at the
         same time are counted together.
         """
-        if self._alone:
-            return self._recent.take(NAME, self._a_minute)
-        self._asking += 1
+        if self._is_single_worker:
+            return self._recent_calls.try_acquire(LIMIT_NAME, self._calls_per_minute)
+        self._waiting_calls += 1
         try:
-            async with self._turn:
-                if not self._granted and (seconds := await self._ask_for_all()) is not None:
+            async with self._reserve_lock:
+                if not self._reserved_calls and (seconds := await self._reserve_for_waiting()) is not None:
                     return seconds
-                self._granted -= 1
+                self._reserved_calls -= 1
                 return None
         finally:
-            self._asking -= 1
+            self._waiting_calls -= 1
 
-    async def _ask_for_all(self) -> float | None:
+    async def _reserve_for_waiting(self) -> float | None:
         """Count all who wait here or, where that is too much, one."""
-        for count in sorted({1, self._asking}, reverse=True):
-            seconds = await patiently(partial(self._rates.take, NAME, self._a_minute, count=count))
+        for count in sorted({1, self._waiting_calls}, reverse=True):
+            seconds = await retry_while_unavailable(
+                partial(self._rates.try_acquire, LIMIT_NAME, self._calls_per_minute, count=count)
+            )
             if seconds is None:
-                self._granted = count
+                self._reserved_calls = count
                 return None
         return seconds

@@ -4,97 +4,99 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from itertools import cycle, islice
 from typing import Protocol
 
-from moot.providers.discovery import local_servers
+from moot.providers.discovery import find_local_servers
 from moot.providers.keys import Key, KeyRing
-from moot.providers.registry import Registry, Resolved
-from moot.types.errors import MissingKey, Unavailable, UsageError
+from moot.providers.registry import Registry, ResolvedModel
+from moot.types.errors import FeatureUnavailable, MissingKey, UsageError
 
-Chains = Callable[[str, str], Awaitable[Sequence[Resolved]]]  # who is asked for a tenant's model
+ResolveModel = Callable[[str, str], Awaitable[Sequence[ResolvedModel]]]  # who is asked for a tenant's model
 
 
 class StoredKeys(Protocol):
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None: ...
 
 
-class Casting:
+class ModelResolver:
     def __init__(self, registry: Registry, keys: StoredKeys, fallback: Mapping[str, tuple[str, ...]]) -> None:
         self._registry = registry
         self._keys = keys
         self._fallback = fallback
 
-    async def models(self, tenant: str, model: str) -> Sequence[Resolved]:
+    async def resolve_with_fallbacks(self, tenant: str, model: str) -> Sequence[ResolvedModel]:
         """Find a model and who may be asked instead; those that cannot be asked now are passed over."""
-        found: list[Resolved] = []
+        found: list[ResolvedModel] = []
         missing: UsageError | None = None
         for name in dict.fromkeys([model, *self._fallback.get(model, ())]):
             try:
-                found.append(await self._resolve(tenant, name))
+                found.append(await self._resolve_for_tenant(tenant, name))
             except UsageError as error:
                 missing = missing or error
         if not found and missing is not None:
             raise missing
         return found
 
-    def once(self, model: str, secret: str) -> Resolved:
+    def resolve_with_key(self, model: str, secret: str) -> ResolvedModel:
         """Find a model to be asked with a key that is not remembered; where no key is needed, none is taken."""
         provider, _, name = model.partition("/")
         if provider not in self._registry:
-            return self._registry.resolve(model)
+            return self._registry.resolve_model(model)
         if not self._registry.takes_key(provider):
             raise UsageError(f"{provider} takes no key: leave apiKey out.")
-        asked = self._registry.provider(provider)
-        asked.check(name)
-        return Resolved(model, asked, name, KeyRing((Key("the key in the request", secret),)))
+        asked = self._registry.get_provider(provider)
+        asked.check_model(name)
+        return ResolvedModel(model, asked, name, KeyRing((Key("the key in the request", secret),)))
 
-    async def _resolve(self, tenant: str, model: str) -> Resolved:
+    async def _resolve_for_tenant(self, tenant: str, model: str) -> ResolvedModel:
         provider = model.partition("/")[0]
         if provider not in self._registry:
-            return self._registry.resolve(model)
-        secret = await self._keys.secret(tenant, provider, self._registry.origin(provider))
+            return self._registry.resolve_model(model)
+        secret = await self._keys.secret(tenant, provider, self._registry.provider_origin(provider))
         own = Key(f"the key you stored for {provider}", secret) if secret else None
-        return self._registry.resolve(model, own)
+        return self._registry.resolve_model(model, own)
 
 
-SEATS = 3
+DEFAULT_PARTICIPANT_COUNT = 3
 
 
-class UsualTable:
+class DefaultParticipants:
     """The line-up of the settings; or else their model; or else the usual models of those providers that can be asked.
 
     Without any of them it is what runs on this machine.
     """
 
     def __init__(
-        self, casting: Casting, registry: Registry, line_up: Sequence[str], model: str | None
+        self, model_resolver: ModelResolver, registry: Registry, preset: Sequence[str], model: str | None
     ) -> None:
-        self._casting = casting
+        self._model_resolver = model_resolver
         self._registry = registry
-        self._named = tuple(line_up) or ((model,) if model else ())
+        self._configured_models = tuple(preset) or ((model,) if model else ())
 
-    async def models(self, tenant: str, *, alone: bool) -> tuple[str, ...]:
+    async def default_models(self, tenant: str, *, single: bool) -> tuple[str, ...]:
         """Name the models, or the one that sits there alone; where there is but one, it has several seats."""
-        found = self._named or await self._found(tenant)
-        if alone:
+        found = self._configured_models or await self._discover_models(tenant)
+        if single:
             return found[:1]
-        return found if len(found) > 1 else tuple(islice(cycle(found), SEATS))
+        return found if len(found) > 1 else tuple(islice(cycle(found), DEFAULT_PARTICIPANT_COUNT))
 
-    async def _found(self, tenant: str) -> tuple[str, ...]:
-        if usual := [model async for model in self._with_a_key(tenant)][:SEATS]:
+    async def _discover_models(self, tenant: str) -> tuple[str, ...]:
+        if usual := [model async for model in self._models_with_key(tenant)][:DEFAULT_PARTICIPANT_COUNT]:
             return tuple(usual)
-        for server in await local_servers(self._registry):
+        for server in await find_local_servers(self._registry):
             if server.models:
                 return (f"{server.provider}/{server.models[0]}",)
         try:
-            return (self._registry.resolve(self._registry.embedded_model()).name,)
-        except Unavailable as error:
+            return (self._registry.resolve_model(self._registry.embedded_model()).name,)
+        except FeatureUnavailable as error:
             raise UsageError(
                 f"model: there is none to ask. Name some in line_up of the settings, or store a key. {error}"
             ) from error
 
-    async def _with_a_key(self, tenant: str) -> AsyncIterator[str]:
+    async def _models_with_key(self, tenant: str) -> AsyncIterator[str]:
         for name in self._registry:
             if cheap := self._registry.cheap_model(name):
                 try:
-                    yield (await self._casting.models(tenant, f"{name}/{cheap}"))[0].name
+                    yield (await self._model_resolver.resolve_with_fallbacks(tenant, f"{name}/{cheap}"))[
+                        0
+                    ].name
                 except MissingKey:
                     continue

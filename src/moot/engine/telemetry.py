@@ -10,49 +10,49 @@ from moot import __version__
 from moot.types.errors import BadSettings
 from moot.types.events import TurnEnded
 
-RUNS = Counter("moot_runs", "Runs that ended.", ["mode", "status"])
-TURNS = Counter("moot_turns", "Turns that ended.", ["provider", "status"])
-TOKENS = Counter("moot_tokens", "Tokens that providers counted.", ["provider", "direction"])
-COST = Counter("moot_cost_dollars", "What the turns cost, where the price is known.", ["provider"])
-FIRST_TOKEN = Histogram(
+RUNS_ENDED = Counter("moot_runs", "Runs that ended.", ["mode", "status"])
+TURNS_ENDED = Counter("moot_turns", "Turns that ended.", ["provider", "status"])
+TOKENS_COUNTED = Counter("moot_tokens", "Tokens that providers counted.", ["provider", "direction"])
+COST_USD = Counter("moot_cost_dollars", "What the turns cost, where the price is known.", ["provider"])
+FIRST_TOKEN_SECONDS = Histogram(
     "moot_first_token_seconds",
     "From asking to the first token.",
     ["provider"],
     buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32),
 )
 LIVE_RUNS = Gauge("moot_live_runs", "Runs that this process executes.")
-READERS = Gauge("moot_event_readers", "Streams of runs that are open in this process.")
-WRITTEN = Counter("moot_events_written", "Events written to the log.")
-WRITING = Histogram(
+EVENT_READERS = Gauge("moot_event_readers", "Streams of runs that are open in this process.")
+EVENTS_WRITTEN = Counter("moot_events_written", "Events written to the log.")
+LOG_WRITE_SECONDS = Histogram(
     "moot_log_write_seconds",
     "What it took to write a batch of events.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
 )
 
 
-def count_turn(ended: TurnEnded) -> None:
-    provider = ended.model.partition("/")[0]
-    TURNS.labels(provider, ended.status).inc()
-    TOKENS.labels(provider, "input").inc(ended.usage.input)
-    TOKENS.labels(provider, "output").inc(ended.usage.output)
-    if ended.cost:
-        COST.labels(provider).inc(ended.cost)
-    if ended.first_token is not None:
-        FIRST_TOKEN.labels(provider).observe(ended.first_token)
+def count_turn(turn_end: TurnEnded) -> None:
+    provider = turn_end.model.partition("/")[0]
+    TURNS_ENDED.labels(provider, turn_end.status).inc()
+    TOKENS_COUNTED.labels(provider, "input").inc(turn_end.usage.input)
+    TOKENS_COUNTED.labels(provider, "output").inc(turn_end.usage.output)
+    if turn_end.cost:
+        COST_USD.labels(provider).inc(turn_end.cost)
+    if turn_end.first_token is not None:
+        FIRST_TOKEN_SECONDS.labels(provider).observe(turn_end.first_token)
 
 
-VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
-LAST_MILLISECONDS = 2000  # for what has not been sent when the process ends
+FLUSH_MILLISECONDS = 2000  # for what has not been sent when the process ends
 
 _tracer: Any = None
 _provider: Any = None
 
 
-def configure(environment: Mapping[str, str]) -> None:
+def configure_tracing(environment: Mapping[str, str]) -> None:
     """Send traces where the usual variables say, if they say anything."""
     global _tracer, _provider  # noqa: PLW0603 - one a process, as OpenTelemetry has it
-    if not any(environment.get(name) for name in VARIABLES):
+    if not any(environment.get(name) for name in OTLP_VARIABLES):
         return
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
@@ -69,29 +69,29 @@ def configure(environment: Mapping[str, str]) -> None:
     _tracer = _provider.get_tracer("moot", __version__)
 
 
-def close() -> None:
+def flush_traces() -> None:
     """Send what is left, but not for long: an endpoint that is away must not hold the process."""
     if _provider is not None:
-        _provider.force_flush(LAST_MILLISECONDS)
+        _provider.force_flush(FLUSH_MILLISECONDS)
 
 
-def turn(run: str, ended: TurnEnded) -> None:
+def record_turn_span(run: str, turn_end: TurnEnded) -> None:
     """Tell of a turn that ended: who, which model, how long and how it went. Never what was said."""
     if _tracer is None:
         return
     now = time.time_ns()
     span = _tracer.start_span(
         "turn",
-        start_time=now - int(ended.latency * 1e9),
+        start_time=now - int(turn_end.latency * 1e9),
         attributes={
             "moot.run": run,
-            "moot.participant": ended.participant,
-            "moot.stage": ended.stage,
-            "moot.round": ended.round,
-            "moot.status": ended.status,
-            "gen_ai.request.model": ended.model,
-            "gen_ai.usage.input_tokens": ended.usage.input,
-            "gen_ai.usage.output_tokens": ended.usage.output,
+            "moot.participant": turn_end.participant,
+            "moot.stage": turn_end.stage,
+            "moot.round": turn_end.round,
+            "moot.status": turn_end.status,
+            "gen_ai.request.model": turn_end.model,
+            "gen_ai.usage.input_tokens": turn_end.usage.input,
+            "gen_ai.usage.output_tokens": turn_end.usage.output,
         },
     )
     span.end(end_time=now)

@@ -9,14 +9,14 @@ from moot.modes.consensus import consensus
 from moot.modes.debate import debate
 from moot.modes.directed import directed
 from moot.modes.parallel import parallel
-from moot.modes.regenerate import again
+from moot.modes.regenerate import regenerate
 from moot.modes.single import single
 from moot.modes.table import Table
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 Mode = Callable[[Table], Awaitable[None]]
 
-CHOOSABLE: Mapping[str, Mode] = {
+SELECTABLE_MODES: Mapping[str, Mode] = {
     "single": single,
     "parallel": parallel,
     "consensus": consensus,
@@ -24,9 +24,9 @@ CHOOSABLE: Mapping[str, Mode] = {
     "advisors": advisors,
     "directed": directed,
 }
-MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}
+MODES: Mapping[str, Mode] = {**SELECTABLE_MODES, "continue": auto_continue}
 
 
-def mode_of(plan: Plan) -> Mode:
+def mode_for_plan(plan: RunPlan) -> Mode:
     """Find the program of a run: that of its mode, or one turn of it again."""
-    return MODES[plan.mode] if plan.again is None else partial(again, then=plan.again)
+    return MODES[plan.mode] if plan.again is None else partial(regenerate, target=plan.again)

@@ -3,32 +3,41 @@
 They may then answer each other, once, and the first of them may say what it all comes to.
 """
 
-from moot.modes.table import Table, answered
-from moot.prompts.advisors import draw_together, talk_back
+from moot.modes.table import Table, participants_with_answers
+from moot.prompts.advisors import advisor_synthesis_instructions, cross_talk_instructions
 from moot.prompts.visibility import advised
 
 
 async def advisors(table: Table) -> None:
     plan, rules = table.plan, table.plan.advisors
-    if not plan.advised:  # nobody is active: a plain answer
-        await table.speak(plan.speaking[0])
+    if not plan.has_advisors:  # nobody is active: a plain answer
+        await table.speak(plan.responding_participants[0])
         return
     await table.open_stage("answer")
-    standing = answered(plan, await table.all_speak(view=advised))
+    standing = participants_with_answers(plan, await table.all_speak(view=advised))
     if len(standing) < 2:
         if standing and (rules.cross_talk or rules.synthesis):
-            await table.tell(
+            await table.send_notice(
                 "missing", f"Only {standing[0].name} answered: there is nothing to draw together."
             )
         return
-    last = draw_together if rules.synthesis else None
-    if rules.cross_talk and await table.affords(
-        "The cross-talk", standing, talk_back, view=advised, keeping=last
+    last = advisor_synthesis_instructions if rules.synthesis else None
+    if rules.cross_talk and await table.can_afford(
+        "The cross-talk", standing, cross_talk_instructions, view=advised, reserve_for=last
     ):
         await table.open_stage("cross_talk")
-        await table.all_speak("cross_talk", view=advised, who=standing, brief=talk_back)
-    if rules.synthesis and await table.affords("The synthesis", standing[:1], draw_together, view=advised):
+        await table.all_speak(
+            "cross_talk", view=advised, participants=standing, build_instructions=cross_talk_instructions
+        )
+    if rules.synthesis and await table.can_afford(
+        "The synthesis", standing[:1], advisor_synthesis_instructions, view=advised
+    ):
         await table.open_stage("synthesis", table.revision)
         await table.one_speaks(
-            standing, "synthesis", round=table.revision, view=advised, brief=draw_together, role="synthesis"
+            standing,
+            "synthesis",
+            round=table.revision,
+            view=advised,
+            build_instructions=advisor_synthesis_instructions,
+            role="synthesis",
         )

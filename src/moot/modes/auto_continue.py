@@ -3,13 +3,13 @@
 from itertools import cycle, islice
 
 from moot.modes.table import Table
-from moot.prompts.templates import written
+from moot.prompts.templates import load_template
 from moot.prompts.visibility import everything
 
 
 async def auto_continue(table: Table) -> None:
-    everybody = table.plan.speaking
-    instruction = written("go_on_together" if len(everybody) > 1 else "go_on_alone")
+    everybody = table.plan.responding_participants
+    instruction = load_template("go_on_together" if len(everybody) > 1 else "go_on_alone")
     speakers = islice(cycle(everybody), table.plan.first, None)
     silent = 0
     for step in range(table.plan.turns):

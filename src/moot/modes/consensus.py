@@ -5,10 +5,12 @@ from moot.prompts.visibility import everything
 
 
 async def consensus(table: Table) -> None:
-    rounds = table.plan.rounds if len(table.plan.speaking) > 1 else 1  # alone, there is nobody to agree with
+    rounds = (
+        table.plan.rounds if len(table.plan.responding_participants) > 1 else 1
+    )  # alone, there is nobody to agree with
     for round_ in range(rounds):
-        if round_ and not await table.affords(f"Round {round_ + 1}", table.plan.speaking):
+        if round_ and not await table.can_afford(f"Round {round_ + 1}", table.plan.responding_participants):
             return
         await table.open_stage("round", round_)
-        for participant in table.plan.speaking:
+        for participant in table.plan.responding_participants:
             await table.speak(participant, "round", round=round_, view=everything)

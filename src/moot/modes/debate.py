@@ -8,88 +8,123 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from moot.modes.table import Table, answered
-from moot.prompts.debate import read_the_others, sum_up
-from moot.prompts.tasks.claims import ledger
-from moot.prompts.tasks.debate_summary import agreement, summary
-from moot.prompts.tasks.ranking import ballot, ranking
+from moot.modes.table import Table, participants_with_answers
+from moot.prompts.debate import rebuttal_instructions, synthesis_instructions
+from moot.prompts.tasks.claims import claims_task
+from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
+from moot.prompts.tasks.ranking import count_votes, vote_task
 from moot.prompts.visibility import briefed, own_thread
-from moot.types.billing import dollars
+from moot.types.billing import format_usd
 from moot.types.events import Agreed, BallotCast
 from moot.types.participants import Participant
 
-FEWEST_TO_RANK = 3  # with two, each would judge one answer, and that is no order
+MIN_ANSWERS_TO_RANK = 3  # with two, each would judge one answer, and that is no order
 
 
 async def debate(table: Table) -> None:
     await table.open_stage("initial")
-    first = await table.all_speak("initial", view=own_thread, then="debate")
-    standing = answered(table.plan, first)
-    if await _goes_on(table, standing):
+    first = await table.all_speak("initial", view=own_thread, lane_status="debate")
+    standing = participants_with_answers(table.plan, first)
+    if await _should_debate(table, standing):
         await table.open_stage("debate")
         second = await table.all_speak(
-            "debate", view=own_thread, who=standing, brief=read_the_others, then="complete"
+            "debate",
+            view=own_thread,
+            participants=standing,
+            build_instructions=rebuttal_instructions,
+            lane_status="complete",
         )
-        standing = answered(table.plan, second) or standing
+        standing = participants_with_answers(table.plan, second) or standing
     if standing:
-        await _conclude(table, await _led(table, standing))
+        await _write_conclusion(table, await _announce_and_order_lead(table, standing))
 
 
-async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
+async def _should_debate(table: Table, remaining: Sequence[Participant]) -> bool:
     """Decide whether there is something to debate, and tell if there is not."""
-    if not standing:
+    if not remaining:
         return False
-    if len(standing) == 1:
-        await table.settle(
-            standing, "missing", f"Only {standing[0].name} answered: there is nothing to debate."
+    if len(remaining) == 1:
+        await table.complete_lanes(
+            remaining, "missing", f"Only {remaining[0].name} answered: there is nothing to debate."
         )
         return False
     if table.plan.debate.gate:
-        verdict = await table.find("gate", _clerk(table, _lead_first(table, standing)[0]), agreement)
+        verdict = await table.run_analysis(
+            "gate", _task_participant(table, _sort_lead_first(table, remaining)[0]), agreement_task
+        )
         if isinstance(verdict, Agreed) and verdict.agree:
-            saved = "" if verdict.saved is None else f", which saved about {dollars(verdict.saved)}"
-            await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
+            saved = "" if verdict.saved is None else f", which saved about {format_usd(verdict.saved)}"
+            await table.complete_lanes(
+                remaining, "agreed", f"{verdict.reason} The debate was skipped{saved}."
+            )
             return False
-    if not await table.affords("The debate", standing, read_the_others, keeping=sum_up):
-        await table.settle(standing, "cap", "The first answers stand as they are.")
+    if not await table.can_afford(
+        "The debate", remaining, rebuttal_instructions, reserve_for=synthesis_instructions
+    ):
+        await table.complete_lanes(remaining, "cap", "The first answers stand as they are.")
         return False
     return True
 
 
-async def _led(table: Table, standing: Sequence[Participant]) -> Sequence[Participant]:
+async def _announce_and_order_lead(table: Table, remaining: Sequence[Participant]) -> Sequence[Participant]:
     """Put the lead first, and tell if it is out."""
     lead = table.plan.lead
-    if lead not in standing:
-        await table.tell("lead_replaced", f"{lead.name} dropped out: {standing[0].name} sums up instead.")
-    return _lead_first(table, standing)
+    if lead not in remaining:
+        await table.send_notice(
+            "lead_replaced", f"{lead.name} dropped out: {remaining[0].name} sums up instead."
+        )
+    return _sort_lead_first(table, remaining)
 
 
-def _lead_first(table: Table, standing: Sequence[Participant]) -> Sequence[Participant]:
-    return sorted(standing, key=lambda who: who.id != table.plan.lead.id)
+def _sort_lead_first(table: Table, remaining: Sequence[Participant]) -> Sequence[Participant]:
+    return sorted(remaining, key=lambda who: who.id != table.plan.lead.id)
 
 
-async def _conclude(table: Table, led: Sequence[Participant]) -> None:
+async def _write_conclusion(table: Table, participants: Sequence[Participant]) -> None:
     """Write the synthesis and the minutes, if any are kept, at the same time."""
-    rules, clerk = table.plan.debate, _clerk(table, led[0])
+    rules, clerk = table.plan.debate, _task_participant(table, participants[0])
     kept = table.plan.minutes
-    claims = kept and rules.ledger and await table.affords("The ledger", led[:1], sum_up, keeping=sum_up)
-    enough = kept and rules.ranking and len(led) >= FEWEST_TO_RANK
-    ranked = enough and await table.affords("The ranking", led, sum_up, keeping=sum_up)
+    claims = (
+        kept
+        and rules.ledger
+        and await table.can_afford(
+            "The ledger", participants[:1], synthesis_instructions, reserve_for=synthesis_instructions
+        )
+    )
+    enough = kept and rules.ranking and len(participants) >= MIN_ANSWERS_TO_RANK
+    ranked = enough and await table.can_afford(
+        "The ranking", participants, synthesis_instructions, reserve_for=synthesis_instructions
+    )
     await table.open_stage("synthesis", table.revision)
     doings: list[Coroutine[None, None, object]] = [
-        table.one_speaks(led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis")
+        table.one_speaks(
+            participants,
+            "synthesis",
+            round=table.revision,
+            view=briefed,
+            build_instructions=synthesis_instructions,
+            role="synthesis",
+        )
     ]
     if kept:
-        doings.append(table.find("summary", clerk, partial(summary, participants=table.plan.speaking)))
+        doings.append(
+            table.run_analysis(
+                "summary",
+                clerk,
+                partial(debate_summary_task, participants=table.plan.responding_participants),
+            )
+        )
     if claims:
-        doings.append(table.find("ledger", clerk, ledger))
+        doings.append(table.run_analysis("ledger", clerk, claims_task))
     if ranked:
-        doings += [table.find("ranking", who, partial(ballot, voter=who.id)) for who in led]
-    ballots = [one for one in await table.together(*doings) if isinstance(one, BallotCast)]
+        doings += [
+            table.run_analysis("ranking", who, partial(vote_task, voter=who.id)) for who in participants
+        ]
+    ballots = [one for one in await table.run_concurrently(*doings) if isinstance(one, BallotCast)]
     if ballots:
-        await table.conclude(ranking(ballots))
+        await table.record_result(count_votes(ballots))
 
 
-def _clerk(table: Table, otherwise: Participant) -> Participant:
+def _task_participant(table: Table, fallback: Participant) -> Participant:
     """Say who is asked about the debate: the clerk's model, if there is one."""
-    return replace(otherwise, model=table.plan.clerk or otherwise.model)
+    return replace(fallback, model=table.plan.clerk or fallback.model)

@@ -6,39 +6,56 @@ from itertools import count
 from msgspec.structs import replace
 
 from moot.modes.table import Table
-from moot.prompts.lesson import now_in_lesson
-from moot.prompts.tasks.director import Floor, ask, by_rules, fallback, floor_of
-from moot.prompts.tasks.task import Inquiry
+from moot.prompts.lesson import lesson_instructions
+from moot.prompts.tasks.director import (
+    DirectorContext,
+    build_director_context,
+    decide_by_rules,
+    director_task,
+    fallback_decision,
+)
+from moot.prompts.tasks.task import AnalysisTask
 from moot.prompts.visibility import in_lesson
 from moot.types.events import Decided
-from moot.types.modes import END, STAGE, USER
+from moot.types.modes import LESSON_ENDS, LESSON_STAGE, USER_SPEAKS_NEXT
 
 
 async def directed(table: Table) -> None:
     left: set[str] = set()  # whom somebody stopped
     for turn in count():
-        decision = await _decision(table, floor_of(table.plan, table.said, table.run, turn, left))
-        if decision.next in {USER, END}:
+        decision = await _select_speaker(
+            table, build_director_context(table.plan, table.messages, table.run, turn, left)
+        )
+        if decision.next in {USER_SPEAKS_NEXT, LESSON_ENDS}:
             return
-        who = table.plan.participant(decision.next)
-        if turn and not await table.affords(f"Turn {turn + 1}", [who]):
+        who = table.plan.find_participant(decision.next)
+        if turn and not await table.can_afford(f"Turn {turn + 1}", [who]):
             return
-        await table.open_stage(STAGE, turn)
-        status = await table.speak(who, STAGE, round=turn, view=in_lesson, brief=now_in_lesson, acting=True)
+        await table.open_stage(LESSON_STAGE, turn)
+        status = await table.speak(
+            who,
+            LESSON_STAGE,
+            round=turn,
+            view=in_lesson,
+            build_instructions=lesson_instructions,
+            with_actions=True,
+        )
         if status == "stopped":
             left.add(who.id)
 
 
-async def _decision(table: Table, floor: Floor) -> Decided:
+async def _select_speaker(table: Table, context: DirectorContext) -> Decided:
     """Let the rules decide; where they leave a choice, one small question to a model does."""
-    decided = by_rules(floor)
+    decided = decide_by_rules(context)
     if decided is None:
         director = replace(table.plan.lead, model=table.plan.clerk or table.plan.lead.model)
-        found = await table.find("director", director, partial(_asked, floor), round=floor.turn)
-        decided = found if isinstance(found, Decided) else fallback(floor)
-    await table.conclude(decided)
+        found = await table.run_analysis(
+            "director", director, partial(_build_task, context), round=context.turn
+        )
+        decided = found if isinstance(found, Decided) else fallback_decision(context)
+    await table.record_result(decided)
     return decided
 
 
-def _asked(floor: Floor, *_: object) -> Inquiry:
-    return ask(floor)
+def _build_task(context: DirectorContext, *_: object) -> AnalysisTask:
+    return director_task(context)

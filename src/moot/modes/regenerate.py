@@ -1,16 +1,16 @@
 """Again: whoever gave an answer gives another one, having seen exactly what it saw then."""
 
 from moot.modes.table import Table
-from moot.prompts.visibility import as_seen_in
-from moot.types.run_plan import Anew
+from moot.prompts.visibility import view_of_run
+from moot.types.run_plan import RegenerateTarget
 
 
-async def again(table: Table, then: Anew) -> None:
+async def regenerate(table: Table, target: RegenerateTarget) -> None:
     await table.speak(
-        table.plan.participant(then.participant),
-        then.stage,
-        round=then.round,
-        view=as_seen_in(then.run, then.view),
-        instruction=then.instruction,
-        acting=table.plan.mode == "directed",
+        table.plan.find_participant(target.participant),
+        target.stage,
+        round=target.round,
+        view=view_of_run(target.run, target.view),
+        instruction=target.instruction,
+        with_actions=table.plan.mode == "directed",
     )

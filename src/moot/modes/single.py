@@ -4,4 +4,4 @@ from moot.modes.table import Table
 
 
 async def single(table: Table) -> None:
-    await table.speak(table.plan.speaking[0])
+    await table.speak(table.plan.responding_participants[0])

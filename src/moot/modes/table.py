@@ -3,19 +3,19 @@
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from moot.prompts.tasks.task import Ask
+from moot.prompts.tasks.task import BuildTask
 from moot.prompts.visibility import View, blind, everything
-from moot.types.billing import Purpose
+from moot.types.billing import CallPurpose
 from moot.types.debate import LaneStatus
-from moot.types.discussions import Message, Role
-from moot.types.events import ANSWERED, Finding, NoticeKind, TurnStatus
+from moot.types.discussions import Message, MessageRole
+from moot.types.events import ANSWERED_STATUSES, AnalysisResult, NoticeKind, TurnStatus
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 T = TypeVar("T")
 
 # What somebody is told before speaking: of all that was said in this run, for whom, in so many characters.
-Brief = Callable[[Sequence[Message], str, str, int], str]
+BuildInstructions = Callable[[Sequence[Message], str, str, int], str]
 
 
 class Table(Protocol):
@@ -27,7 +27,7 @@ class Table(Protocol):
     """
 
     @property
-    def plan(self) -> Plan: ...
+    def plan(self) -> RunPlan: ...
 
     @property
     def revision(self) -> int: ...
@@ -36,7 +36,7 @@ class Table(Protocol):
     def run(self) -> str: ...
 
     @property
-    def said(self) -> Sequence[Message]:
+    def messages(self) -> Sequence[Message]:
         """All that was said until now: after a crash, also what was said in turns that the mode comes to again."""
         ...
 
@@ -46,14 +46,14 @@ class Table(Protocol):
 
     async def speak(
         self,
-        who: Participant,
+        participant: Participant,
         stage: str = "answer",
         *,
         round: int = 0,
         view: View = everything,
         instruction: str = "",
-        brief: Brief | None = None,
-        acting: bool = False,
+        build_instructions: BuildInstructions | None = None,
+        with_actions: bool = False,
     ) -> TurnStatus:
         """Let somebody speak. With `acting`, the answer is an array of speech and actions."""
         ...
@@ -64,9 +64,9 @@ class Table(Protocol):
         *,
         round: int = 0,
         view: View = blind,
-        who: Sequence[Participant] | None = None,
-        brief: Brief | None = None,
-        then: LaneStatus | None = None,
+        participants: Sequence[Participant] | None = None,
+        build_instructions: BuildInstructions | None = None,
+        lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         """Let everybody who is spoken to, or only some, speak at the same time.
 
@@ -82,34 +82,38 @@ class Table(Protocol):
         *,
         round: int = 0,
         view: View,
-        brief: Brief,
-        role: Role,
+        build_instructions: BuildInstructions,
+        role: MessageRole,
     ) -> TurnStatus:
         """Let the first of several speak for all, and the next one where that fails."""
         ...
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> Finding | None:
+    async def run_analysis(
+        self, purpose: CallPurpose, participant: Participant, build_task: BuildTask, *, round: int = 0
+    ) -> AnalysisResult | None:
         """Let somebody's model find something out; where it does not, readers are told so and nothing else happens."""
         ...
 
-    async def conclude(self, finding: Finding) -> None:
+    async def record_result(self, result: AnalysisResult) -> None:
         """Keep and tell what follows from what was found."""
         ...
 
-    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+    async def complete_lanes(
+        self, participants: Sequence[Participant], kind: NoticeKind, message: str
+    ) -> None:
         """Tell that lanes are complete without more, and why."""
         ...
 
-    async def tell(self, kind: NoticeKind, words: str) -> None: ...
+    async def send_notice(self, kind: NoticeKind, message: str) -> None: ...
 
-    async def affords(
+    async def can_afford(
         self,
-        what: str,
-        speakers: Sequence[Participant],
-        brief: Brief | None = None,
+        label: str,
+        participants: Sequence[Participant],
+        build_instructions: BuildInstructions | None = None,
         *,
         view: View = everything,
-        keeping: Brief | None = None,
+        reserve_for: BuildInstructions | None = None,
     ) -> bool:
         """Tell whether the run's cap leaves room for a turn of each; if not, readers are told what is left out.
 
@@ -118,11 +122,11 @@ class Table(Protocol):
         """
         ...
 
-    async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
+    async def run_concurrently(self, *coroutines: Coroutine[None, None, T]) -> Sequence[T]:
         """Do several things at the same time: each a single one of those above."""
         ...
 
 
-def answered(plan: Plan, turns: Mapping[str, TurnStatus]) -> list[Participant]:
+def participants_with_answers(plan: RunPlan, statuses: Mapping[str, TurnStatus]) -> list[Participant]:
     """List those who gave an answer, in the order of their seats."""
-    return [who for who in plan.speaking if turns.get(who.id) in ANSWERED]
+    return [who for who in plan.responding_participants if statuses.get(who.id) in ANSWERED_STATUSES]

@@ -7,137 +7,175 @@ message that is to be answered are always there.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from moot.prompts.parts import Attached, Piece, enclosures
-from moot.prompts.templates import filled, written
-from moot.prompts.tokens import fitted, listed, one_line, tokens, tokens_of
+from moot.prompts.parts import AttachmentsByMessage, PromptPiece, attachment_pieces
+from moot.prompts.templates import load_template, render_template
+from moot.prompts.tokens import estimate_part_tokens, estimate_tokens, fit_texts, join_names, one_line
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.events import ANSWERED
+from moot.types.events import ANSWERED_STATUSES
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-NAME = 60
-PASSES = frozenset({"pass", "pass."})
+MAX_NAME_CHARACTERS = 60
+PASS_ANSWERS = frozenset({"pass", "pass."})
 
-Turn = list[Piece]  # what the person said, and what was answered
+TurnPieces = list[PromptPiece]  # what the person said, and what was answered
 
 
-def identity(plan: Plan, who: Participant, seen: Sequence[Message]) -> str:
+def advisor_identity(plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]) -> str:
     """Say who one is; and, where the person is to be answered, whether to ask or to speak freely."""
-    others = [one_line(one.name, NAME) for one in plan.speaking if one.id != who.id]
-    layers = [filled("advisor", {"name": one_line(who.name, NAME), "others": listed(others)})]
-    if not seen or not seen[-1].hidden:
-        now = seen[-1].run if seen else None
-        turns = {one.run for one in seen if one.participant == who.id and one.run != now}
-        layers.append(written("advisor_asks" if len(turns) < plan.advisors.early else "advisor_engages"))
+    others = [
+        one_line(one.name, MAX_NAME_CHARACTERS)
+        for one in plan.responding_participants
+        if one.id != participant.id
+    ]
+    layers = [
+        render_template(
+            "advisor", {"name": one_line(participant.name, MAX_NAME_CHARACTERS), "others": join_names(others)}
+        )
+    ]
+    if not visible_messages or not visible_messages[-1].hidden:
+        now = visible_messages[-1].run if visible_messages else None
+        turns = {one.run for one in visible_messages if one.participant == participant.id and one.run != now}
+        layers.append(
+            load_template("advisor_asks" if len(turns) < plan.advisors.early else "advisor_engages")
+        )
     return "\n\n".join(layers)
 
 
-def thread(
-    plan: Plan,
-    who: Participant,
-    seen: Sequence[Message],
+def advisor_thread(
+    plan: RunPlan,
+    participant: Participant,
+    visible_messages: Sequence[Message],
     instruction: str,
-    attached: Attached,
+    attachments: AttachmentsByMessage,
     system: str,
-) -> list[Piece]:
+) -> list[PromptPiece]:
     """Write a thread as far as it fits into the window."""
-    now = seen[-1].run if seen else None
-    others = [one for one in seen if one.participant not in {None, who.id}]
-    mine = [one for one in seen if one.participant in {None, who.id} and not _passed(one)]
-    turns = _turns([one for one in mine if one.run != now], attached)
-    current = [piece for one in mine if one.run == now for piece in _told(one, attached)]
+    now = visible_messages[-1].run if visible_messages else None
+    others = [one for one in visible_messages if one.participant not in {None, participant.id}]
+    mine = [
+        one for one in visible_messages if one.participant in {None, participant.id} and not _is_pass(one)
+    ]
+    turns = _split_turns([one for one in mine if one.run != now], attachments)
+    current = [piece for one in mine if one.run == now for piece in _message_pieces(one, attachments)]
     if instruction:
-        current.append(Piece("user", "instruction", Text(instruction)))
+        current.append(PromptPiece("user", "instruction", Text(instruction)))
     elif not current or current[-1].role == "assistant":
-        current.append(Piece("user", "filler", Text(written("your_turn"))))
-    block = Text(_block("advisor_reference", others)) if any(map(_speaks, others)) else None
-    reference = [Piece("user", "reference", block)] if block else []
-    rate = plan.measure(who.model).characters_per_token
-    left = window(plan, who) - tokens(system, rate) - _size([*reference, *current], rate)
+        current.append(PromptPiece("user", "filler", Text(load_template("your_turn"))))
+    block = Text(_render_answers("advisor_reference", others)) if any(map(_has_content, others)) else None
+    reference = [PromptPiece("user", "reference", block)] if block else []
+    rate = plan.limits_for_model(participant.model).characters_per_token
+    left = (
+        advisor_window_tokens(plan, participant)
+        - estimate_tokens(system, rate)
+        - _count_tokens([*reference, *current], rate)
+    )
     if left < 0:
         return current
-    return [*_newest(turns, left, rate), *reference, *current]
+    return [*_newest_turns(turns, left, rate), *reference, *current]
 
 
-def window(plan: Plan, who: Participant) -> int:
+def advisor_window_tokens(plan: RunPlan, participant: Participant) -> int:
     """Say how many tokens an advisor may be sent: what its model can hold, less its answer, and not over the budget."""
-    measure = plan.measure(who.model)
+    measure = plan.limits_for_model(participant.model)
     if measure.context is None:
         return plan.advisors.budget
-    answer = min(who.max_tokens or measure.answer, measure.context // 2)
+    answer = min(participant.max_tokens or measure.answer, measure.context // 2)
     return min(plan.advisors.budget, measure.context - answer)
 
 
-def talk_back(said: Sequence[Message], run: str, participant: str, room: int) -> str:
+def cross_talk_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
     """Hand somebody what the others have just answered, and let it reply."""
-    others = [one for one in _said_now(said, run) if one.participant != participant]
-    return _block("advisor_cross_talk", [one for one in others if one.stage != "cross_talk"], room)
+    others = [one for one in _answers_in_run(messages, run) if one.participant != participant]
+    return _render_answers(
+        "advisor_cross_talk", [one for one in others if one.stage != "cross_talk"], max_chars
+    )
 
 
-def draw_together(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
+def advisor_synthesis_instructions(
+    messages: Sequence[Message],
+    run: str,
+    participant: str,  # noqa: ARG001 - the signature of all instruction builders
+    max_chars: int,
+) -> str:
     """Ask for what all answers of this turn come to."""
-    return _block("advisor_synthesis", _said_now(said, run), room)
+    return _render_answers("advisor_synthesis", _answers_in_run(messages, run), max_chars)
 
 
-def _said_now(said: Sequence[Message], run: str) -> list[Message]:
-    mine = (one for one in said if one.run == run and one.role == "assistant" and one.status in ANSWERED)
-    return sorted(filter(_speaks, mine), key=lambda one: (one.stage == "cross_talk", one.participant or ""))
+def _answers_in_run(messages: Sequence[Message], run: str) -> list[Message]:
+    mine = (
+        one
+        for one in messages
+        if one.run == run and one.role == "assistant" and one.status in ANSWERED_STATUSES
+    )
+    return sorted(
+        filter(_has_content, mine), key=lambda one: (one.stage == "cross_talk", one.participant or "")
+    )
 
 
-def _turns(thread: Sequence[Message], attached: Attached) -> list[Turn]:
+def _split_turns(thread: Sequence[Message], attachments: AttachmentsByMessage) -> list[TurnPieces]:
     """Part a thread into turns; each begins with words of the person."""
-    turns: list[Turn] = []
+    turns: list[TurnPieces] = []
     for one in thread:
         if one.role == "user":
             turns.append([])
         elif not turns:
-            turns.append([Piece("user", "filler", Text(written("not_shown")))])
-        turns[-1] += _told(one, attached)
+            turns.append([PromptPiece("user", "filler", Text(load_template("not_shown")))])
+        turns[-1] += _message_pieces(one, attachments)
     return turns
 
 
-def _newest(turns: Sequence[Turn], left: int, rate: float) -> list[Piece]:
+def _newest_turns(turns: Sequence[TurnPieces], tokens_left: int, rate: float) -> list[PromptPiece]:
     """Keep the newest turns, as many as there is room for."""
     first = len(turns)
-    while first and (left := left - _size(turns[first - 1], rate)) >= 0:
+    while first and (tokens_left := tokens_left - _count_tokens(turns[first - 1], rate)) >= 0:
         first -= 1
     return [piece for turn in turns[first:] for piece in turn]
 
 
-def _told(one: Message, attached: Attached) -> list[Piece]:
-    if one.role != "user":
-        return [Piece("assistant", "own", Text(one.content), one.name, one.id)]
-    if one.hidden:
-        return [Piece("user", "instruction", Text(one.content), None, one.id)]
-    at = datetime.fromtimestamp(one.created_at, UTC)
-    words = Text(f"[{at:%Y-%m-%d %H:%M}] {one.content}")
-    return [*enclosures(attached, one.id), Piece("user", "message", words, None, one.id)]
+def _message_pieces(message: Message, attachments: AttachmentsByMessage) -> list[PromptPiece]:
+    if message.role != "user":
+        return [PromptPiece("assistant", "own", Text(message.content), message.name, message.id)]
+    if message.hidden:
+        return [PromptPiece("user", "instruction", Text(message.content), None, message.id)]
+    at = datetime.fromtimestamp(message.created_at, UTC)
+    words = Text(f"[{at:%Y-%m-%d %H:%M}] {message.content}")
+    return [
+        *attachment_pieces(attachments, message.id),
+        PromptPiece("user", "message", words, None, message.id),
+    ]
 
 
-def _block(prompt: str, answers: Sequence[Message], room: int | None = None) -> str:
+def _render_answers(template: str, answers: Sequence[Message], max_chars: int | None = None) -> str:
     """Put answers under the names of those who gave them."""
-    spoken = [one for one in answers if _speaks(one)]
+    spoken = [one for one in answers if _has_content(one)]
     texts = [one.content.strip() for one in spoken]
-    blocks = zip(map(_heading, spoken), texts if room is None else fitted(texts, room), strict=True)
-    return written(prompt).format(answers="\n\n".join(f"{head}\n{text}" for head, text in blocks))
+    blocks = zip(
+        map(_answer_heading, spoken), texts if max_chars is None else fit_texts(texts, max_chars), strict=True
+    )
+    return load_template(template).format(answers="\n\n".join(f"{head}\n{text}" for head, text in blocks))
 
 
-def _heading(one: Message) -> str:
-    name = one_line(one.name or one.participant or "", NAME)
-    to_others = ", to the others" if one.stage == "cross_talk" else ""
-    cut_off = " (cut off)" if one.status != "completed" else ""
+def _answer_heading(message: Message) -> str:
+    name = one_line(message.name or message.participant or "", MAX_NAME_CHARACTERS)
+    to_others = ", to the others" if message.stage == "cross_talk" else ""
+    cut_off = " (cut off)" if message.status != "completed" else ""
     return f"{name}{to_others}{cut_off}:"
 
 
-def _speaks(one: Message) -> bool:
-    return one.content.strip() != "" and not _passed(one)
+def _has_content(message: Message) -> bool:
+    return message.content.strip() != "" and not _is_pass(message)
 
 
-def _passed(one: Message) -> bool:
+def _is_pass(message: Message) -> bool:
     """Tell whether somebody had nothing to say to the others: nobody need hear of that again."""
-    return one.stage == "cross_talk" and not one.hidden and one.content.strip().lower() in PASSES
+    return (
+        message.stage == "cross_talk"
+        and not message.hidden
+        and message.content.strip().lower() in PASS_ANSWERS
+    )
 
 
-def _size(told: Sequence[Piece], rate: float) -> int:
-    return tokens_of((piece.part for piece in told), rate)
+def _count_tokens(pieces: Sequence[PromptPiece], rate: float) -> int:
+    return estimate_part_tokens((piece.part for piece in pieces), rate)

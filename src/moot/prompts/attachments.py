@@ -7,16 +7,20 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from moot.prompts.templates import written
+from moot.prompts.templates import load_template
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.types.model_info import FileKind, file_kind
-from moot.types.requests import File, Message, ModelRequest, Part, user
+from moot.types.requests import File, ModelMessage, ModelRequest, Part, user_message
 
-KINDS: dict[FileKind | None, str] = {"text": "a text file", "image": "an image", "pdf": "a PDF file"}
+KIND_DESCRIPTIONS: dict[FileKind | None, str] = {
+    "text": "a text file",
+    "image": "an image",
+    "pdf": "a PDF file",
+}
 
 
-class Labelled(Protocol):
+class NamedFile(Protocol):
     @property
     def name(self) -> str: ...
 
@@ -24,15 +28,17 @@ class Labelled(Protocol):
     def media_type(self) -> str: ...
 
 
-def takes(kinds: Collection[FileKind], file: Labelled) -> bool:
+def accepts_file(kinds: Collection[FileKind], file: NamedFile) -> bool:
     return file_kind(file.media_type) in kinds
 
 
-def refuse_unread(who: str, model: str, kinds: Collection[FileKind], file: Labelled) -> None:
+def reject_unreadable_file(
+    participant_name: str, model: str, kinds: Collection[FileKind], file: NamedFile
+) -> None:
     """Refuse a file that somebody's model cannot read, before anything is paid."""
-    if not takes(kinds, file):
+    if not accepts_file(kinds, file):
         raise UsageError(
-            f"{who} ({model}) takes no {file_kind(file.media_type)} files such as {file.name}: "
+            f"{participant_name} ({model}) takes no {file_kind(file.media_type)} files such as {file.name}: "
             "leave the file out or choose another model."
         )
 
@@ -41,36 +47,36 @@ def has_files(request: ModelRequest) -> bool:
     return any(isinstance(part, File) for message in request.messages for part in message.parts)
 
 
-def readable(request: ModelRequest, kinds: Collection[FileKind]) -> ModelRequest:
+def replace_unreadable_files(request: ModelRequest, kinds: Collection[FileKind]) -> ModelRequest:
     """Put a line in the place of every file that a model cannot read: it may have been meant for others."""
 
-    def told(message: Message) -> Message:
-        return replace(message, parts=tuple(readable_part(part, kinds) for part in message.parts))
+    def replace_parts(message: ModelMessage) -> ModelMessage:
+        return replace(message, parts=tuple(replace_unreadable_part(part, kinds) for part in message.parts))
 
-    return replace(request, messages=tuple(told(message) for message in request.messages))
-
-
-def readable_part(part: Part, kinds: Collection[FileKind]) -> Part:
-    return unread(part) if isinstance(part, File) and not takes(kinds, part) else part
+    return replace(request, messages=tuple(replace_parts(message) for message in request.messages))
 
 
-def unread(file: Labelled) -> Text:
-    return _line("unread_file", file)
+def replace_unreadable_part(part: Part, kinds: Collection[FileKind]) -> Part:
+    return unreadable_file_note(part) if isinstance(part, File) and not accepts_file(kinds, part) else part
 
 
-def left_out(file: Labelled) -> Text:
-    return _line("left_out_file", file)
+def unreadable_file_note(file: NamedFile) -> Text:
+    return _file_note("unread_file", file)
 
 
-def _line(prompt: str, file: Labelled) -> Text:
-    kind = KINDS.get(file_kind(file.media_type), "a file")
-    return Text(written(prompt).format(name=file.name, kind=kind))
+def file_omission_note(file: NamedFile) -> Text:
+    return _file_note("left_out_file", file)
 
 
-LARGEST = 20 * 1024 * 1024
-MEDIA_TYPES = ("text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+def _file_note(template: str, file: NamedFile) -> Text:
+    kind = KIND_DESCRIPTIONS.get(file_kind(file.media_type), "a file")
+    return Text(load_template(template).format(name=file.name, kind=kind))
 
-MAGIC: tuple[tuple[bytes, str], ...] = (
+
+MAX_FILE_BYTES = 20 * 1024 * 1024
+ACCEPTED_MEDIA_TYPES = ("text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+
+MAGIC_BYTES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -79,9 +85,9 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def media_type(data: bytes) -> str | None:
+def detect_media_type(data: bytes) -> str | None:
     """Name the type of a file that models can read; None is one that they cannot."""
-    for magic, name in MAGIC:
+    for magic, name in MAGIC_BYTES:
         if data.startswith(magic):
             return name
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -92,47 +98,47 @@ def media_type(data: bytes) -> str | None:
         return None
 
 
-def recognised(data: bytes, what: str) -> str:
+def validate_media_type(data: bytes, label: str) -> str:
     """Name the type of a file that may be attached, or refuse it; `what` is how the refusal begins."""
-    if len(data) > LARGEST:
-        raise UsageError(f"{what} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{label} is larger than {MAX_FILE_BYTES // 2**20} MB: attach a smaller file.")
     if not data:
-        raise UsageError(f"{what} is empty.")
-    kind = media_type(data)
+        raise UsageError(f"{label} is empty.")
+    kind = detect_media_type(data)
     if not kind:
-        raise UsageError(f"{what} is no text in UTF-8, image or PDF: save text as UTF-8, or leave it out.")
+        raise UsageError(f"{label} is no text in UTF-8, image or PDF: save text as UTF-8, or leave it out.")
     return kind
 
 
 def read_file(path: Path) -> File:
     try:
         with path.open("rb") as opened:
-            data = opened.read(LARGEST + 1)
+            data = opened.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}.") from error
-    return File(path.name, recognised(data, str(path)), data)
+    return File(path.name, validate_media_type(data, str(path)), data)
 
 
-FENCE = 3
-TICKS = re.compile("`+")
+MIN_FENCE_TICKS = 3
+BACKTICK_RUN = re.compile("`+")
 
 
-def question(words: str, piped: str = "", files: Sequence[File] = ()) -> Message:
+def build_question(text: str, stdin_text: str = "", files: Sequence[File] = ()) -> ModelMessage:
     """Put material first and the question last, where models attend to it best."""
-    parts: list[Part] = [written_out(file) for file in files]
-    if piped:
-        parts.append(quoted("Standard input", piped))
-    return user(*parts, words)
+    parts: list[Part] = [inline_text_file(file) for file in files]
+    if stdin_text:
+        parts.append(quote_block("Standard input", stdin_text))
+    return user_message(*parts, text)
 
 
-def written_out(file: File) -> Part:
+def inline_text_file(file: File) -> Part:
     """Turn a text file into text; leave what only some models can read as it is."""
     if file_kind(file.media_type) != "text":
         return file
-    return quoted(file.name, file.data.decode("utf-8-sig"))
+    return quote_block(file.name, file.data.decode("utf-8-sig"))
 
 
-def quoted(title: str, content: str) -> Text:
-    longest = max(map(len, TICKS.findall(content)), default=0)
-    fence = "`" * max(FENCE, longest + 1)
+def quote_block(title: str, content: str) -> Text:
+    longest = max(map(len, BACKTICK_RUN.findall(content)), default=0)
+    fence = "`" * max(MIN_FENCE_TICKS, longest + 1)
     return Text(f"{title}:\n{fence}\n{content.rstrip()}\n{fence}")

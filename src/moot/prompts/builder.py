@@ -6,18 +6,25 @@ Pure: the same plan and the same messages give the same request, so what somebod
 from collections.abc import Iterator, Sequence
 
 from moot.prompts import advisors
-from moot.prompts.language import name_of
-from moot.prompts.lesson import lesson, own_turn
-from moot.prompts.parts import Attached, Origin, Piece, enclosures, messages_of, system_of
-from moot.prompts.templates import written
-from moot.prompts.tokens import listed
+from moot.prompts.language import language_name
+from moot.prompts.lesson import lesson_identity, own_turn_pieces
+from moot.prompts.parts import (
+    AttachmentsByMessage,
+    Origin,
+    PromptPiece,
+    attachment_pieces,
+    group_into_messages,
+    system_text,
+)
+from moot.prompts.templates import load_template
+from moot.prompts.tokens import join_names
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-IDENTITIES = {
+IDENTITY_TEMPLATES = {
     "single": "called_upon",
     "parallel": "side_by_side",
     "consensus": "roundtable",
@@ -26,106 +33,120 @@ IDENTITIES = {
 }
 
 
-def prompt(
-    plan: Plan,
-    who: Participant,
-    seen: Sequence[Message],
+def build_model_request(
+    plan: RunPlan,
+    participant: Participant,
+    visible_messages: Sequence[Message],
     instruction: str = "",
-    attached: Attached | None = None,
+    attachments: AttachmentsByMessage | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    made = pieces(plan, who, seen, instruction, attached)
+    made = build_pieces(plan, participant, visible_messages, instruction, attachments)
     return ModelRequest(
-        model=who.model,
-        system=system_of(made),
-        messages=messages_of(made),
-        temperature=who.temperature,
-        max_tokens=who.max_tokens,
-        thinking=who.thinking,
+        model=participant.model,
+        system=system_text(made),
+        messages=group_into_messages(made),
+        temperature=participant.temperature,
+        max_tokens=participant.max_tokens,
+        thinking=participant.thinking,
     )
 
 
-def pieces(
-    plan: Plan,
-    who: Participant,
-    seen: Sequence[Message],
+def build_pieces(
+    plan: RunPlan,
+    participant: Participant,
+    visible_messages: Sequence[Message],
     instruction: str = "",
-    attached: Attached | None = None,
-) -> list[Piece]:
+    attachments: AttachmentsByMessage | None = None,
+) -> list[PromptPiece]:
     """Make all that a request consists of, in its order: the layers of the system prompt, then what was said."""
-    system = list(_layers(plan, who, seen))
-    if plan.advised:
-        told = advisors.thread(plan, who, seen, instruction, attached or {}, system_of(system))
+    system = list(_system_layers(plan, participant, visible_messages))
+    if plan.has_advisors:
+        told = advisors.advisor_thread(
+            plan, participant, visible_messages, instruction, attachments or {}, system_text(system)
+        )
     else:
-        told = [one for message in seen for one in _told(plan, message, who, attached or {})]
+        told = [
+            one
+            for message in visible_messages
+            for one in _message_pieces(plan, message, participant, attachments or {})
+        ]
         if instruction:
-            told.append(Piece("user", "instruction", Text(instruction)))
-    return system + _framed(told)
+            told.append(PromptPiece("user", "instruction", Text(instruction)))
+    return system + _ensure_user_ends(told)
 
 
-def system_prompt(plan: Plan, who: Participant, seen: Sequence[Message] = ()) -> str:
-    return system_of(_layers(plan, who, seen))
+def build_system_prompt(
+    plan: RunPlan, participant: Participant, visible_messages: Sequence[Message] = ()
+) -> str:
+    return system_text(_system_layers(plan, participant, visible_messages))
 
 
-def _layers(plan: Plan, who: Participant, seen: Sequence[Message]) -> Iterator[Piece]:
+def _system_layers(
+    plan: RunPlan, participant: Participant, visible_messages: Sequence[Message]
+) -> Iterator[PromptPiece]:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
-    persona = plan.personas.get(who.id, "")
+    persona = plan.personas.get(participant.id, "")
     match plan.mode:
-        case "advisors" if plan.advised:
-            identity = advisors.identity(plan, who, seen)
+        case "advisors" if plan.has_advisors:
+            identity = advisors.advisor_identity(plan, participant, visible_messages)
         case "advisors":  # none of them is active: whoever answers is nobody in particular
             persona = identity = ""
         case "directed":
-            identity = lesson(plan, who)
+            identity = lesson_identity(plan, participant)
         case _:
-            identity = _identity(plan, who)
+            identity = _identity_layer(plan, participant)
     layers: tuple[tuple[Origin, str], ...] = (
         ("persona", persona),
         ("mode", identity),
         ("project", plan.project),
-        ("language", _language(plan)),
-        ("memory", plan.memories.get(who.id, "")),
+        ("language", _language_layer(plan)),
+        ("memory", plan.memories.get(participant.id, "")),
     )
     for origin, layer in layers:
         if text := layer.strip():
-            yield Piece("system", origin, Text(text))
+            yield PromptPiece("system", origin, Text(text))
 
 
-def _framed(told: list[Piece]) -> list[Piece]:
+def _ensure_user_ends(pieces: list[PromptPiece]) -> list[PromptPiece]:
     """See to it that the first and the last word are the user's, as providers want it."""
-    if not told or told[-1].role == "assistant":
-        told = [*told, Piece("user", "filler", Text(written("your_turn")))]
-    if told[0].role == "assistant":
-        told = [Piece("user", "filler", Text(written("not_shown"))), *told]
-    return told
+    if not pieces or pieces[-1].role == "assistant":
+        pieces = [*pieces, PromptPiece("user", "filler", Text(load_template("your_turn")))]
+    if pieces[0].role == "assistant":
+        pieces = [PromptPiece("user", "filler", Text(load_template("not_shown"))), *pieces]
+    return pieces
 
 
-def _told(plan: Plan, message: Message, who: Participant, attached: Attached) -> list[Piece]:
+def _message_pieces(
+    plan: RunPlan, message: Message, participant: Participant, attachments: AttachmentsByMessage
+) -> list[PromptPiece]:
     """Give people's words and one's own as they are, and those of the others under their names."""
-    if message.participant == who.id:
+    if message.participant == participant.id:
         if plan.mode == "directed":
-            return own_turn(message)
-        return [Piece("assistant", "own", Text(message.content), message.name, message.id)]
+            return own_turn_pieces(message)
+        return [PromptPiece("assistant", "own", Text(message.content), message.name, message.id)]
     if message.role == "user":
         origin: Origin = "instruction" if message.hidden else "message"
-        words = Piece("user", origin, Text(message.content), None, message.id)
-        return [*enclosures(attached, message.id), words]
+        words = PromptPiece("user", origin, Text(message.content), None, message.id)
+        return [*attachment_pieces(attachments, message.id), words]
     said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
     cut_off = "" if message.status == "completed" else ", and was cut off"
     text = Text(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")
-    return [Piece("user", "message", text, message.name, message.id)]
+    return [PromptPiece("user", "message", text, message.name, message.id)]
 
 
-def _identity(plan: Plan, who: Participant) -> str:
+def _identity_layer(plan: RunPlan, participant: Participant) -> str:
     """Say who one is and who else is there, unless one is alone, or is to feel so."""
-    present = [other for other in plan.participants if other.id != who.id]
-    answering = [other for other in plan.speaking if other.id != who.id]
+    present = [other for other in plan.participants if other.id != participant.id]
+    answering = [other for other in plan.responding_participants if other.id != participant.id]
     if not present or not plan.introduced:
         return ""
-    name = IDENTITIES[plan.mode] if answering else "called_upon"
+    name = IDENTITY_TEMPLATES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering
-    return written(name).format(name=who.name, others=listed([other.name for other in others]))
+    return load_template(name).format(
+        name=participant.name, others=join_names([other.name for other in others])
+    )
 
 
-def _language(plan: Plan) -> str:
-    return written("language").format(language=name_of(plan.language)) if plan.language else ""
+def _language_layer(plan: RunPlan) -> str:
+    return load_template("language").format(language=language_name(plan.language)) if plan.language else ""

@@ -6,13 +6,13 @@ from itertools import chain
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.prompts.templates import written
-from moot.prompts.tokens import fitted
-from moot.types.debate import IN_LANES
+from moot.prompts.templates import load_template
+from moot.prompts.tokens import fit_texts
+from moot.types.debate import LANE_STAGES
 from moot.types.discussions import Message
-from moot.types.events import ANSWERED
+from moot.types.events import ANSWERED_STATUSES
 
-BETWEEN = "\n\n"
+BLOCK_SEPARATOR = "\n\n"
 
 
 class Position(Struct, frozen=True):
@@ -30,67 +30,71 @@ class Position(Struct, frozen=True):
         return self.first.name or self.participant
 
 
-def positions(said: Sequence[Message], run: str) -> list[Position]:
+def debate_positions(messages: Sequence[Message], run: str) -> list[Position]:
     """List those who answered in a run, by their ids; errors are no answers."""
     found: dict[str, Position] = {}
-    for stage in IN_LANES:
-        for message in map(_unfolded, said):
+    for stage in LANE_STAGES:
+        for message in map(_use_details_if_empty, messages):
             if message.run == run and message.stage == stage and _is_answer(message):
                 who = message.participant or ""
                 found[who] = Position(found[who].first if who in found else message, message)
     return [found[who] for who in sorted(found)]
 
 
-def read_the_others(said: Sequence[Message], run: str, participant: str, room: int) -> str:
+def rebuttal_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:
     """Hand somebody the question and what every other one answered."""
-    others = [one.first for one in positions(said, run) if one.participant != participant]
-    return written("read_the_others").format(question=question(said, run), answers=_written_out(others, room))
+    others = [one.first for one in debate_positions(messages, run) if one.participant != participant]
+    return load_template("read_the_others").format(
+        question=user_question(messages, run), answers=_render_answers(others, max_chars)
+    )
 
 
-def sum_up(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
+def synthesis_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - a Brief
     """Ask for one answer from all of them, one's own included."""
-    finals = [one.final for one in positions(said, run)]
-    return written("sum_up").format(answers=_written_out(finals, room))
+    finals = [one.final for one in debate_positions(messages, run)]
+    return load_template("sum_up").format(answers=_render_answers(finals, max_chars))
 
 
-def question(said: Sequence[Message], run: str) -> str:
-    asked = (m.content for m in said if m.run == run and m.role == "user" and not m.hidden)
+def user_question(messages: Sequence[Message], run: str) -> str:
+    asked = (m.content for m in messages if m.run == run and m.role == "user" and not m.hidden)
     return next(asked, "")
 
 
-def labelled(said: Sequence[Message], run: str) -> dict[str, Position]:
+def label_positions(messages: Sequence[Message], run: str) -> dict[str, Position]:
     """Give those who answered labels by which a model can name them, and nobody else."""
-    return {f"p{place}": one for place, one in enumerate(positions(said, run), start=1)}
+    return {f"p{place}": one for place, one in enumerate(debate_positions(messages, run), start=1)}
 
 
-def material(said: Sequence[Message], run: str, answers: Mapping[str, Sequence[Message]], room: int) -> str:
+def debate_material(
+    all_messages: Sequence[Message], run: str, answers: Mapping[str, Sequence[Message]], max_chars: int
+) -> str:
     """Write out the question and who answered what, first and then; the same text is not written twice."""
     blocks: list[tuple[str, str]] = []
     for label, messages in answers.items():
         for message in dict.fromkeys(messages):
             when = "after reading the others" if message.stage == "debate" else "first answer"
             blocks.append((f"### {label}: {message.name}, {when}", message.content.strip()))
-    texts = fitted([text for _, text in blocks], room)
+    texts = fit_texts([text for _, text in blocks], max_chars)
     written_out = (f"{head}\n{text}" for (head, _), text in zip(blocks, texts, strict=True))
-    return BETWEEN.join([f"The question:\n{question(said, run)}", *written_out])
+    return BLOCK_SEPARATOR.join([f"The question:\n{user_question(all_messages, run)}", *written_out])
 
 
-def _written_out(answers: Sequence[Message], room: int) -> str:
-    texts = fitted([one.content.strip() for one in answers], room)
-    blocks = zip(map(_heading, answers), texts, strict=True)
-    return BETWEEN.join(chain.from_iterable(blocks))
+def _render_answers(answers: Sequence[Message], max_chars: int) -> str:
+    texts = fit_texts([one.content.strip() for one in answers], max_chars)
+    blocks = zip(map(_answer_heading, answers), texts, strict=True)
+    return BLOCK_SEPARATOR.join(chain.from_iterable(blocks))
 
 
-def _heading(message: Message) -> str:
+def _answer_heading(message: Message) -> str:
     cut_off = " (cut off)" if message.status != "completed" else ""
     return f"### {message.name}{cut_off}"
 
 
-def _unfolded(message: Message) -> Message:
+def _use_details_if_empty(message: Message) -> Message:
     """Take what was folded away for the answer where there is nothing else."""
     return message if message.content.strip() else replace(message, content=message.details)
 
 
 def _is_answer(message: Message) -> bool:
-    said = message.status in ANSWERED and message.content.strip() != ""
+    said = message.status in ANSWERED_STATUSES and message.content.strip() != ""
     return said and message.role == "assistant" and message.participant is not None

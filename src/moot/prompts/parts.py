@@ -6,10 +6,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.prompts.tokens import tokens_of
+from moot.prompts.tokens import estimate_part_tokens
 from moot.types.chunks import Text, Thought, ToolCall
 from moot.types.model_info import CHARACTERS_PER_TOKEN
-from moot.types.requests import File, Message, Part, ToolResult
+from moot.types.requests import File, ModelMessage, Part, ToolResult
 from moot.types.tools import ToolUse
 
 Origin = Literal[
@@ -30,7 +30,7 @@ Origin = Literal[
 ]
 
 
-class Enclosed(Struct, frozen=True):
+class Attachment(Struct, frozen=True):
     """What is handed on with a message; `name` is the file's or the other discussion's, `size` is in bytes."""
 
     part: Part
@@ -39,10 +39,10 @@ class Enclosed(Struct, frozen=True):
     size: int | None = None
 
 
-Attached = Mapping[str, tuple[Enclosed, ...]]  # by the message that it came with
+AttachmentsByMessage = Mapping[str, tuple[Attachment, ...]]  # by the message that it came with
 
 
-class Piece(Struct, frozen=True):
+class PromptPiece(Struct, frozen=True):
     """`name` is who said it, or what the file is called; `message` is the id of where it was said."""
 
     role: Literal["system", "user", "assistant"]
@@ -77,47 +77,48 @@ class PromptParts(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] = ()
 
 
-def system_of(pieces: Iterable[Piece]) -> str:
+def system_text(pieces: Iterable[PromptPiece]) -> str:
     layers = (piece.part for piece in pieces if piece.role == "system")
     return "\n\n".join(part.text for part in layers if isinstance(part, Text))
 
 
-def messages_of(pieces: Iterable[Piece]) -> tuple[Message, ...]:
+def group_into_messages(pieces: Iterable[PromptPiece]) -> tuple[ModelMessage, ...]:
     """Put neighbours of one role into one message: providers want roles to alternate."""
     told = (piece for piece in pieces if piece.role != "system")
     return tuple(
-        Message("user" if role == "user" else "assistant", tuple(piece.part for piece in neighbours))
+        ModelMessage("user" if role == "user" else "assistant", tuple(piece.part for piece in neighbours))
         for role, neighbours in groupby(told, key=lambda piece: piece.role)
     )
 
 
-def enclosures(attached: Attached, message: str) -> list[Piece]:
+def attachment_pieces(attachments: AttachmentsByMessage, message: str) -> list[PromptPiece]:
     return [
-        Piece("user", one.origin, one.part, one.name, message, one.size) for one in attached.get(message, ())
+        PromptPiece("user", one.origin, one.part, one.name, message, one.size)
+        for one in attachments.get(message, ())
     ]
 
 
-def called(said: str, uses: Iterable[ToolUse]) -> Iterator[Piece]:
+def tool_call_pieces(text: str, tool_uses: Iterable[ToolUse]) -> Iterator[PromptPiece]:
     """Tell what an answer was asked on with after each of its calls: its own words until then, the call, and the result."""
     told = 0
-    for use in uses:
-        if words := said[told : use.said].strip():
-            yield Piece("assistant", "own", Text(words))
+    for use in tool_uses:
+        if words := text[told : use.said].strip():
+            yield PromptPiece("assistant", "own", Text(words))
         told = use.said
-        yield Piece("assistant", "call", ToolCall(use.call_id, use.name, use.arguments), use.name)
+        yield PromptPiece("assistant", "call", ToolCall(use.call_id, use.name, use.arguments), use.name)
         result = ToolResult(use.call_id, use.name, use.content, use.is_error)
-        yield Piece("user", "result", result, use.name)
+        yield PromptPiece("user", "result", result, use.name)
 
 
-def shown(
-    model: str, pieces: Sequence[Piece], rate: float = CHARACTERS_PER_TOKEN, tools: tuple[str, ...] = ()
+def build_prompt_parts(
+    model: str, pieces: Sequence[PromptPiece], rate: float = CHARACTERS_PER_TOKEN, tools: tuple[str, ...] = ()
 ) -> PromptParts:
     """Show the pieces of a prompt, and how many tokens each takes at so many characters a token."""
-    parts = tuple(_shown(piece, rate) for piece in pieces)
+    parts = tuple(_part_view(piece, rate) for piece in pieces)
     return PromptParts(model=model, tokens=sum(part.tokens for part in parts), parts=parts, tools=tools)
 
 
-def _text(part: Part) -> str | None:
+def _part_text(part: Part) -> str | None:
     match part:
         case Text(text) | Thought(text) | ToolCall(arguments=text) | ToolResult(content=text):
             return text
@@ -125,14 +126,14 @@ def _text(part: Part) -> str | None:
             return None
 
 
-def _shown(piece: Piece, rate: float) -> Shown:
-    text = _text(piece.part)
+def _part_view(piece: PromptPiece, rate: float) -> Shown:
+    text = _part_text(piece.part)
     return Shown(
         role=piece.role,
         origin=piece.origin,
         name=piece.name,
         message=piece.message,
         text=text or "",
-        tokens=tokens_of([piece.part], rate),
+        tokens=estimate_part_tokens([piece.part], rate),
         size=piece.size if text is None else None,
     )

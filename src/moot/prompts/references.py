@@ -6,45 +6,51 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from moot.prompts.attachments import quoted
-from moot.prompts.templates import written
+from moot.prompts.attachments import quote_block
+from moot.prompts.templates import load_template
 from moot.prompts.tokens import one_line
 from moot.types.chunks import Text
-from moot.types.primitives import VISIBLE
-from moot.types.requests import ModelRequest, user
+from moot.types.primitives import VISIBLE_START_PATTERN
+from moot.types.requests import ModelRequest, user_message
 
-MOST = 5  # references of a message
-POINT = 500  # characters
-MOST_TOKENS = 2000
-REFERENCE = re.compile(r'@"([^"\n]{1,200})"')
+MAX_REFERENCES = 5  # references of a message
+MAX_POINT_CHARACTERS = 500  # characters
+MAX_SUMMARY_TOKENS = 2000
+REFERENCE_PATTERN = re.compile(r'@"([^"\n]{1,200})"')
 
 
-class Points(Struct, frozen=True):
+class SummaryPoints(Struct, frozen=True):
     points: Annotated[
-        tuple[Annotated[str, Meta(max_length=POINT, pattern=VISIBLE)], ...], Meta(min_length=3, max_length=5)
+        tuple[Annotated[str, Meta(max_length=MAX_POINT_CHARACTERS, pattern=VISIBLE_START_PATTERN)], ...],
+        Meta(min_length=3, max_length=5),
     ]
 
 
-def references(words: str) -> list[str]:
+def find_references(text: str) -> list[str]:
     """List the titles that are referred to, each once, in the order in which they come."""
     found: dict[str, str] = {}
-    for title in REFERENCE.findall(words):
+    for title in REFERENCE_PATTERN.findall(text):
         if title.strip():
-            found.setdefault(same(title), title.strip())
+            found.setdefault(normalize_title(title), title.strip())
     return list(found.values())
 
 
-def same(title: str) -> str:
+def normalize_title(title: str) -> str:
     """Write a title so that those which differ only in case are equal."""
     return title.strip().casefold()
 
 
-def recapping(material: str) -> ModelRequest:
-    return ModelRequest(model="", system=written("recap"), messages=(user(material),), max_tokens=MOST_TOKENS)
+def reference_summary_request(material: str) -> ModelRequest:
+    return ModelRequest(
+        model="",
+        system=load_template("recap"),
+        messages=(user_message(material),),
+        max_tokens=MAX_SUMMARY_TOKENS,
+    )
 
 
-def recap_part(title: str, points: Sequence[str]) -> Text:
+def reference_summary_part(title: str, points: Sequence[str]) -> Text:
     """Write a recap as a part of the message that refers to it: fenced, and said to be material."""
-    lines = "\n".join(f"- {one_line(point, POINT)}" for point in points)
-    fenced = quoted(one_line(title, 200), lines)
-    return Text(f"{written('referred_to')}\n\n{fenced.text}")
+    lines = "\n".join(f"- {one_line(point, MAX_POINT_CHARACTERS)}" for point in points)
+    fenced = quote_block(one_line(title, 200), lines)
+    return Text(f"{load_template('referred_to')}\n\n{fenced.text}")

@@ -7,15 +7,15 @@ from string import Formatter
 
 
 @cache
-def written(name: str) -> str:
+def load_template(name: str) -> str:
     return (files("moot.prompts") / "templates" / f"{name}.md").read_text("utf-8").strip()
 
 
-def filled(name: str, values: Mapping[str, str]) -> str:
+def render_template(name: str, values: Mapping[str, str]) -> str:
     """Fill a prompt in; a paragraph is left out where a value that it asks for is empty."""
-    paragraphs = written(name).split("\n\n")
-    return "\n\n".join(one.format(**values) for one in paragraphs if _says_something(one, values))
+    paragraphs = load_template(name).split("\n\n")
+    return "\n\n".join(one.format(**values) for one in paragraphs if _has_all_values(one, values))
 
 
-def _says_something(paragraph: str, values: Mapping[str, str]) -> bool:
+def _has_all_values(paragraph: str, values: Mapping[str, str]) -> bool:
     return all(values[name] for _, name, _, _ in Formatter().parse(paragraph) if name)

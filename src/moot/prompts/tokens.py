@@ -8,23 +8,23 @@ from moot.types.model_info import CHARACTERS_PER_TOKEN
 from moot.types.requests import File, Part, ToolResult
 
 
-def cut(text: str, most: int) -> str:
+def truncate_text(text: str, max_chars: int) -> str:
     """Shorten a text; … stands where words are missing."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
 
 
-def one_line(text: str, most: int) -> str:
+def one_line(text: str, max_chars: int) -> str:
     """Put text on one line, so that it cannot look like a part of the prompt."""
-    return cut(" ".join(text.split()), most)
+    return truncate_text(" ".join(text.split()), max_chars)
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def fitted(texts: Sequence[str], room: int) -> list[str]:
+def fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
     """Cut texts so that all of them fit: what short ones leave, the long ones may take."""
-    most, left = room, room
+    most, left = max_chars, max_chars
     for place, length in enumerate(sorted(len(text) for text in texts)):
         most = left // (len(texts) - place)
         if length > most:
@@ -32,27 +32,27 @@ def fitted(texts: Sequence[str], room: int) -> list[str]:
         left -= length
     else:
         return list(texts)
-    return [cut(text, max(most, 1)) for text in texts]
+    return [truncate_text(text, max(most, 1)) for text in texts]
 
 
-TOKENS_A_FILE = 1000
+TOKENS_PER_FILE = 1000
 
 
-def tokens(text: str, rate: float = CHARACTERS_PER_TOKEN) -> int:
+def estimate_tokens(text: str, rate: float = CHARACTERS_PER_TOKEN) -> int:
     return ceil(len(text) / rate)
 
 
-def tokens_of(parts: Iterable[Part], rate: float = CHARACTERS_PER_TOKEN) -> int:
-    return sum(_part(part, rate) for part in parts)
+def estimate_part_tokens(parts: Iterable[Part], rate: float = CHARACTERS_PER_TOKEN) -> int:
+    return sum(_estimate_one_part(part, rate) for part in parts)
 
 
-def _part(part: Part, rate: float) -> int:
+def _estimate_one_part(part: Part, rate: float) -> int:
     match part:
         case Text(text) | Thought(text):
-            return tokens(text, rate)
+            return estimate_tokens(text, rate)
         case ToolCall(_, _, arguments):
-            return tokens(arguments, rate)
+            return estimate_tokens(arguments, rate)
         case ToolResult(_, _, content):
-            return tokens(content, rate)
+            return estimate_tokens(content, rate)
         case File():
-            return TOKENS_A_FILE
+            return TOKENS_PER_FILE

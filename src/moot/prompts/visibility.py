@@ -12,46 +12,46 @@ from moot.types.discussions import Message
 View = Callable[[Sequence[Message], str, str], list[Message]]
 
 
-def everything(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def everything(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All that was said until now."""
-    return [message for message in said if _may_see(message, participant, run)]
+    return [message for message in messages if _can_see(message, participant, run)]
 
 
-def blind(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def blind(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """What was said in earlier runs, and of this one only the user's words and one's own."""
     return [
         message
-        for message in everything(said, participant, run)
+        for message in everything(messages, participant, run)
         if message.run != run or message.role == "user" or message.participant == participant
     ]
 
 
-def own_thread(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def own_thread(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """What was said in earlier runs, and of this one the user's words and one's own thread."""
     return [
         message
-        for message in everything(said, participant, run)
+        for message in everything(messages, participant, run)
         if message.run != run or message.thread == participant or _is_question(message)
     ]
 
 
-def briefed(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def briefed(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """What was said in earlier runs, and of this one the user's words and the newest brief for oneself."""
-    seen = everything(said, participant, run)
+    seen = everything(messages, participant, run)
     briefs = [message for message in seen if message.hidden and message.thread is None]
     return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
 
 
-def in_lesson(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def in_lesson(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All that was said until now, what one did without a word, and the newest brief for oneself."""
-    seen = [one for one in said if _may_see(one, participant, run) or _acted(one, participant)]
+    seen = [one for one in messages if _can_see(one, participant, run) or _has_own_actions(one, participant)]
     briefs = [message for message in seen if message.hidden]
     return [one for one in seen if not one.hidden or one in briefs[-1:]]
 
 
-def advised(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+def advised(messages: Sequence[Message], participant: str, run: str) -> list[Message]:
     """The user's words and one's own of all runs, what the others said in the last one, and the newest brief."""
-    seen = everything(said, participant, run)
+    seen = everything(messages, participant, run)
     last = next((message.run for message in reversed(seen) if message.run != run), None)
     briefs = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
     return [
@@ -63,11 +63,11 @@ def advised(said: Sequence[Message], participant: str, run: str) -> list[Message
     ]
 
 
-def shared(said: Sequence[Message], participants: Collection[str]) -> list[Message]:
+def messages_visible_to_all(messages: Sequence[Message], participants: Collection[str]) -> list[Message]:
     """What all of these may know of: a message for some is nothing for the others."""
     return [
         message
-        for message in said
+        for message in messages
         if message.audience is None or {*message.audience, message.participant} >= set(participants)
     ]
 
@@ -76,7 +76,7 @@ def _is_question(message: Message) -> bool:
     return message.role == "user" and message.thread is None and not message.hidden
 
 
-def _may_see(message: Message, participant: str, run: str) -> bool:
+def _can_see(message: Message, participant: str, run: str) -> bool:
     meant = message.audience is None or participant in message.audience or message.participant == participant
     said = message.status != "failed" and message.content.strip() != ""
     own = message.thread is None or message.thread == participant
@@ -84,7 +84,7 @@ def _may_see(message: Message, participant: str, run: str) -> bool:
     return meant and said and own and shown and message.role != "system"
 
 
-def _acted(message: Message, participant: str) -> bool:
+def _has_own_actions(message: Message, participant: str) -> bool:
     return message.participant == participant and bool(message.script) and message.status != "failed"
 
 
@@ -93,12 +93,12 @@ VIEWS: Mapping[str, View] = {
 }
 
 
-def as_seen_in(run: str, name: str) -> View:
+def view_of_run(run: str, name: str) -> View:
     """Make the view that somebody had in an earlier run, whichever run it looks from now."""
     view = VIEWS[name]
 
     @wraps(view)
-    def seen(said: Sequence[Message], participant: str, _: str) -> list[Message]:
-        return view(said, participant, run)
+    def view_in_run(messages: Sequence[Message], participant: str, _: str) -> list[Message]:
+        return view(messages, participant, run)
 
-    return seen
+    return view_in_run

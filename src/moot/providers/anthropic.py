@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from moot.providers import errors
-from moot.providers.dedupe import Snapshots
+from moot.providers.dedupe import SnapshotDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode, is_json, read_listing, tokens
-from moot.types.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
+from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids, token_count
+from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile, file_kind
-from moot.types.requests import Effort, File, Message, ModelRequest, Part, ToolResult
+from moot.types.requests import Effort, File, ModelMessage, ModelRequest, Part, ToolResult
 
-FINISH: dict[str, Finish] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "pause_turn": "stop",
@@ -28,8 +28,8 @@ FINISH: dict[str, Finish] = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 15360}
-CACHED = {"cache_control": {"type": "ephemeral"}}
+THINKING_BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 15360}
+CACHE_CONTROL = {"cache_control": {"type": "ephemeral"}}
 
 
 class Block(Struct):
@@ -55,7 +55,7 @@ class WireUsage(Struct):
     cache_creation_input_tokens: int | None = None
 
 
-class Opening(Struct):
+class MessageStart(Struct):
     usage: WireUsage | None = None
 
 
@@ -63,33 +63,33 @@ class Frame(Struct):
     type: str = ""
     delta: Delta | None = None
     content_block: Block | None = None
-    message: Opening | None = None
+    message: MessageStart | None = None
     usage: WireUsage | None = None
     error: WireError | str | None = None
 
 
-_frames = msgspec.json.Decoder(Frame)
+_frame_decoder = msgspec.json.Decoder(Frame)
 
 
-class AnthropicWire:
+class AnthropicWireFormat:
     api = "anthropic"
 
-    def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
         return "/messages"
 
-    def headers(self, key: str | None) -> Mapping[str, str]:
+    def request_headers(self, key: str | None) -> Mapping[str, str]:
         version = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
         return {**version, "x-api-key": key} if key else version
 
-    def body(self, request: ModelRequest, profile: Profile) -> bytes:
+    def encode_request(self, request: ModelRequest, profile: Profile) -> bytes:
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_tokens or profile.default_max_tokens,
-            "messages": _messages(request.messages),
+            "messages": _encode_messages(request.messages),
             "stream": True,
         }
         if request.system:
-            body["system"] = [{"type": "text", "text": request.system, **CACHED}]
+            body["system"] = [{"type": "text", "text": request.system, **CACHE_CONTROL}]
         if request.stop:
             body["stop_sequences"] = request.stop
         if request.tools:
@@ -104,7 +104,7 @@ class AnthropicWire:
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
             output["effort"] = request.thinking
         elif request.thinking and profile.thinking == "budget":
-            budget = BUDGETS[request.thinking]
+            budget = THINKING_BUDGETS[request.thinking]
             body["thinking"] = {"type": "enabled", "budget_tokens": budget}
             body["max_tokens"] += budget
         if output:
@@ -114,30 +114,30 @@ class AnthropicWire:
             body["temperature"] = request.temperature
         return msgspec.json.encode(body)
 
-    def reader(self, who: str, key: str | None) -> "AnthropicReader":
-        return AnthropicReader(who, key)
+    def create_decoder(self, provider_name: str, key: str | None) -> "AnthropicStreamDecoder":
+        return AnthropicStreamDecoder(provider_name, key)
 
-    def models_url(self) -> str:
+    def models_path(self) -> str:
         return "/models?limit=1000"
 
-    def read_models(self, body: bytes) -> list[str]:
-        return read_listing(body)
+    def parse_model_list(self, body: bytes) -> list[str]:
+        return parse_model_ids(body)
 
 
-def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _encode_messages(messages: tuple[ModelMessage, ...]) -> list[dict[str, Any]]:
     """Write the history, with a cache mark at its end: all before the newest message stays the same."""
-    contents = [[_part(part) for part in m.parts if _sendable(part)] for m in messages]
+    contents = [[_encode_part(part) for part in m.parts if _is_sendable(part)] for m in messages]
     if len(contents) > 1 and contents[-2]:
-        contents[-2][-1] |= CACHED
+        contents[-2][-1] |= CACHE_CONTROL
     return [{"role": m.role, "content": content} for m, content in zip(messages, contents, strict=True)]
 
 
-def _sendable(part: Part) -> bool:
+def _is_sendable(part: Part) -> bool:
     """Thoughts go back only with the proof that Anthropic wrote them."""
     return not isinstance(part, Thought) or bool(part.signature)
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _encode_part(part: Part) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
@@ -156,50 +156,56 @@ def _part(part: Part) -> dict[str, Any]:
             return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
 
 
-class AnthropicReader:
-    def __init__(self, who: str, key: str | None = None) -> None:
-        self._who = who
+class AnthropicStreamDecoder:
+    def __init__(self, provider_name: str, key: str | None = None) -> None:
+        self._provider_name = provider_name
         self._key = key
-        self._finish: str | None = None
+        self._finish_reason: str | None = None
         self._usage = WireUsage()
-        self._tool: Block | None = None
+        self._open_tool: Block | None = None
         self._arguments: list[str] = []
         self._calls: list[ToolCall] = []
-        self._snapshots = Snapshots()
+        self._snapshots = SnapshotDeduper()
 
-    def read(self, frame: bytes) -> list[Chunk]:
-        data = decode(_frames, frame) if frame else Frame()
+    def decode_frame(self, frame: bytes) -> list[Chunk]:
+        data = decode_leniently(_frame_decoder, frame) if frame else Frame()
         match data.type:
             case "content_block_delta" if data.delta is not None:
                 return self._read_delta(data.delta)
             case "content_block_start" if data.content_block is not None:
-                return self._open(data.content_block)
+                return self._start_block(data.content_block)
             case "content_block_stop":
-                return self._close()
+                return self._finish_block()
             case "message_start" if data.message is not None:
-                return self._count(data.message.usage)
+                return self._merge_usage(data.message.usage)
             case "message_delta":
-                self._finish = (data.delta and data.delta.stop_reason) or self._finish
-                return self._count(data.usage)
+                self._finish_reason = (data.delta and data.delta.stop_reason) or self._finish_reason
+                return self._merge_usage(data.usage)
             case "message_stop":
-                return self.end()
+                return self.final_chunks()
             case _ if data.error is not None:
-                return [Failed(errors.from_error(self._who, data.error, key=self._key))]
+                return [Failed(errors.fault_from_error(self._provider_name, data.error, key=self._key))]
         return []
 
-    def end(self) -> list[Chunk]:
-        if self._finish not in FINISH:
-            return [Failed(errors.ended_early(self._who, self._finish, self._key))]
-        finish = FINISH[self._finish]
-        if self._tool is not None or (self._calls and finish == "length"):
-            return [Failed(errors.cut_call(self._tool.name if self._tool else self._calls[-1].name))]
+    def final_chunks(self) -> list[Chunk]:
+        if self._finish_reason not in FINISH_REASONS:
+            return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
+        finish = FINISH_REASONS[self._finish_reason]
+        if self._open_tool is not None or (self._calls and finish == "length"):
+            return [
+                Failed(
+                    errors.partial_call_fault(
+                        self._open_tool.name if self._open_tool else self._calls[-1].name
+                    )
+                )
+            ]
         if finish == "content_filter":
             return [Done(finish)]
         return [*self._calls, Done("tool_calls" if self._calls else finish)]
 
     @property
-    def finished(self) -> bool:
-        return self._finish is not None
+    def has_finish_reason(self) -> bool:
+        return self._finish_reason is not None
 
     def _read_delta(self, delta: Delta) -> list[Chunk]:
         if delta.text:
@@ -214,24 +220,24 @@ class AnthropicReader:
             return [Progress(len(delta.partial_json))]
         return []
 
-    def _open(self, block: Block) -> list[Chunk]:
+    def _start_block(self, block: Block) -> list[Chunk]:
         if block.type == "tool_use":
-            self._tool = block
+            self._open_tool = block
             self._arguments = []
         if block.text:
             return [Text(block.text)]
         return [Thought(block.thinking)] if block.thinking else []
 
-    def _close(self) -> list[Chunk]:
-        if self._tool is not None:
+    def _finish_block(self) -> list[Chunk]:
+        if self._open_tool is not None:
             arguments = "".join(self._arguments) or "{}"
             if not is_json(arguments):
-                return [Failed(errors.cut_call(self._tool.name))]
-            self._calls.append(ToolCall(self._tool.id, self._tool.name, arguments))
-            self._tool = None
+                return [Failed(errors.partial_call_fault(self._open_tool.name))]
+            self._calls.append(ToolCall(self._open_tool.id, self._open_tool.name, arguments))
+            self._open_tool = None
         return []
 
-    def _count(self, usage: WireUsage | None) -> list[Chunk]:
+    def _merge_usage(self, usage: WireUsage | None) -> list[Chunk]:
         """Counts arrive in two halves, and the later one may leave out what the first one said."""
         if usage is None:
             return []
@@ -239,11 +245,14 @@ class AnthropicReader:
             if (count := getattr(usage, field)) is not None:
                 setattr(self._usage, field, count)
         known = self._usage
-        read, written = tokens(known.cache_read_input_tokens), tokens(known.cache_creation_input_tokens)
+        read, written = (
+            token_count(known.cache_read_input_tokens),
+            token_count(known.cache_creation_input_tokens),
+        )
         return [
             Usage(
-                input=tokens(known.input_tokens) + read + written,
-                output=tokens(known.output_tokens),
+                input=token_count(known.input_tokens) + read + written,
+                output=token_count(known.output_tokens),
                 cached=read,
                 cache_written=written,
             )

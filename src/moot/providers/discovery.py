@@ -7,25 +7,25 @@ from msgspec import Struct
 from moot.providers.registry import Registry
 from moot.types.errors import MootError
 
-SECONDS = 1.0
+PROBE_TIMEOUT_SECONDS = 1.0
 
 
-class Found(Struct, frozen=True):
+class LocalServer(Struct, frozen=True):
     provider: str
     base_url: str
     models: tuple[str, ...]
 
 
-async def local_servers(registry: Registry) -> list[Found]:
+async def find_local_servers(registry: Registry) -> list[LocalServer]:
     """Ask every known local server for its models at once; those that are silent are not there."""
-    names = [name for name in registry if registry.on_this_machine(name)]
-    found = await asyncio.gather(*(_ask(registry, name) for name in names))
+    names = [name for name in registry if registry.is_local_server(name)]
+    found = await asyncio.gather(*(_probe_server(registry, name) for name in names))
     return [server for server in found if server is not None]
 
 
-async def _ask(registry: Registry, name: str) -> Found | None:
+async def _probe_server(registry: Registry, name: str) -> LocalServer | None:
     try:
-        models = await registry.models(name, SECONDS)
+        models = await registry.list_models(name, PROBE_TIMEOUT_SECONDS)
     except MootError:
         return None
-    return Found(name, registry.base_url(name), tuple(models))
+    return LocalServer(name, registry.provider_base_url(name), tuple(models))

@@ -9,13 +9,13 @@ from msgspec import Meta, Struct
 
 from moot.providers import errors
 from moot.providers.keys import KeyRing
-from moot.providers.openai import OpenAIWire
+from moot.providers.openai import OpenAIWireFormat
 from moot.providers.registry import Registry
-from moot.providers.transport import MAX_LISTING, Body, Transport, mapped_errors, proxy_for
+from moot.providers.transport import MAX_JSON_BODY_BYTES, ResponseBody, Transport, find_proxy, map_http_errors
 from moot.types.errors import ProviderError, UnknownModel
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
-SECONDS = 30.0
+EMBED_TIMEOUT_SECONDS = 30.0
 
 
 class Embedder(Protocol):
@@ -29,16 +29,16 @@ class Embedder(Protocol):
         ...
 
 
-class Entry(Struct):
+class EmbeddingEntry(Struct):
     index: int
     embedding: Annotated[list[float], Meta(min_length=1)]
 
 
-class Listing(Struct):
-    data: list[Entry]
+class EmbeddingList(Struct):
+    data: list[EmbeddingEntry]
 
 
-_listings = msgspec.json.Decoder(Listing)
+_embedding_list_decoder = msgspec.json.Decoder(EmbeddingList)
 
 
 class HttpEmbedder:
@@ -46,47 +46,51 @@ class HttpEmbedder:
 
     def __init__(self, name: str, base_url: str, keys: KeyRing, transport: Transport) -> None:
         self.name = name
-        self._who, _, self._model = name.partition("/")
+        self._provider_name, _, self._model = name.partition("/")
         self._url = f"{base_url}/embeddings"
         self._keys = keys
         self._transport = transport
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        body = await self._post(msgspec.json.encode({"model": self._model, "input": list(texts)}))
+        body = await self._post_embeddings(msgspec.json.encode({"model": self._model, "input": list(texts)}))
         try:
-            entries = sorted(_listings.decode(body).data, key=lambda entry: entry.index)
+            entries = sorted(_embedding_list_decoder.decode(body).data, key=lambda entry: entry.index)
         except (msgspec.DecodeError, RecursionError):
             entries = []
         if [entry.index for entry in entries] != list(range(len(texts))):
-            raise ProviderError(fault("bad_response", f"{self._who} gave no embeddings that can be read."))
+            raise ProviderError(
+                make_fault("bad_response", f"{self._provider_name} gave no embeddings that can be read.")
+            )
         return [entry.embedding for entry in entries]
 
-    async def _post(self, body: bytes) -> bytes:
-        key = self._keys.next(set())
+    async def _post_embeddings(self, body: bytes) -> bytes:
+        key = self._keys.select_key(set())
         secret = key.secret if key else None
-        with mapped_errors(self._who):
-            async with self._transport.session.post(
+        with map_http_errors(self._provider_name):
+            async with self._transport.http_session.post(
                 self._url,
                 data=body,
-                headers=OpenAIWire().headers(secret),
-                timeout=aiohttp.ClientTimeout(total=SECONDS),
+                headers=OpenAIWireFormat().request_headers(secret),
+                timeout=aiohttp.ClientTimeout(total=EMBED_TIMEOUT_SECONDS),
                 allow_redirects=False,
-                proxy=proxy_for(self._url),
+                proxy=find_proxy(self._url),
             ) as response:
-                answer = await Body(response).whole(MAX_LISTING)
+                answer = await ResponseBody(response).read_all(MAX_JSON_BODY_BYTES)
                 if response.status != 200:
                     raise ProviderError(
-                        errors.from_response(self._who, response.status, response.headers, answer, secret)
+                        errors.fault_from_response(
+                            self._provider_name, response.status, response.headers, answer, secret
+                        )
                     )
                 return answer
 
 
-def embedder(name: str, registry: Registry) -> HttpEmbedder:
+def resolve_embedder(name: str, registry: Registry) -> HttpEmbedder:
     """Find the embedding model that the settings name, such as `ollama/nomic-embed-text`."""
     provider, _, model = name.partition("/")
-    base_url = registry.base_url(provider)
+    base_url = registry.provider_base_url(provider)
     if not model or not base_url:
         raise UnknownModel(
             f"Unknown embedding model {name!r}: write provider/model, such as ollama/nomic-embed-text."
         )
-    return HttpEmbedder(name, base_url, registry.keys(provider), registry.transport)
+    return HttpEmbedder(name, base_url, registry.server_keys(provider), registry.transport)

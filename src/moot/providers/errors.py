@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.types.faults import Fault, Kind, fault
+from moot.types.faults import Fault, FaultKind, make_fault
 
-QUOTE = 300
-REASON = 60
-KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_]|AIza|Bearer )[A-Za-z0-9*._-]{6,}")
+MAX_QUOTE_CHARS = 300
+MAX_REASON_CHARS = 60
+KEY_PATTERN = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_]|AIza|Bearer )[A-Za-z0-9*._-]{6,}")
 
 # What providers call their errors in `type`, `code` or `status`.
-CODES: tuple[tuple[Kind, str], ...] = (
+CODE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     ("context_length", r"context_length|context_size|context_window"),
     ("auth", r"authentication|invalid_api_key|api_key_invalid|permission|unauthenticated"),
     ("content_blocked", r"content_filter|content_policy|safety|prohibited_content"),
@@ -30,15 +30,15 @@ CODES: tuple[tuple[Kind, str], ...] = (
     ("api_error", r"server_error|api_error|internal"),
 )
 # What they only say in words.
-WORDS: tuple[tuple[Kind, str], ...] = (
+MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
     (
         "context_length",
         r"context.?(length|size|window|limit)|prompt is too long|too many tokens|maximum number of tokens",
     ),
     ("auth", r"api key not valid|invalid api key|incorrect api key"),
 )
-PLAIN_WORDS: tuple[tuple[Kind, str], ...] = (
-    *WORDS,
+UNCODED_MESSAGE_PATTERNS: tuple[tuple[FaultKind, str], ...] = (
+    *MESSAGE_PATTERNS,
     ("rate_limit", r"rate limit|too many requests"),
     ("overloaded", r"overloaded|at capacity"),
 )
@@ -64,41 +64,47 @@ _decode_body = msgspec.json.Decoder(ErrorBody).decode
 _decode_bodies = msgspec.json.Decoder(list[ErrorBody]).decode
 
 
-def from_response(who: str, status: int, headers: Mapping[str, str], body: bytes, key: str | None) -> Fault:
+def fault_from_response(
+    provider_name: str, status: int, headers: Mapping[str, str], body: bytes, key: str | None
+) -> Fault:
     """Classify an answer that is no stream."""
     if body.lstrip()[:1] == b"<":
         said = WireError(message="it answered with a web page, not a model's answer; check its base_url")
     else:
-        said = _parse(body) or WireError(message=body[: 4 * QUOTE].decode("utf-8", "replace"))
-    return from_error(who, said, status=status, key=key, retry_after=retry_after(headers))
+        said = _parse_error_body(body) or WireError(
+            message=body[: 4 * MAX_QUOTE_CHARS].decode("utf-8", "replace")
+        )
+    return fault_from_error(
+        provider_name, said, status=status, key=key, retry_after=parse_retry_after(headers)
+    )
 
 
-def from_error(
-    who: str,
-    said: WireError | str,
+def fault_from_error(
+    provider_name: str,
+    error: WireError | str,
     *,
     status: int = 200,
     key: str | None = None,
     retry_after: float | None = None,
 ) -> Fault:
     """Classify an error object, wherever it was found."""
-    said = WireError(message=said) if isinstance(said, str) else said
-    for number in (said.code, said.status):
+    error = WireError(message=error) if isinstance(error, str) else error
+    for number in (error.code, error.status):
         if str(number).isdecimal() and 400 <= int(str(number)) < 600:
             status = int(str(number))
-    kind = _kind(said, status)
-    quote = redact(str(said.message or ""), key)
+    kind = _classify_error(error, status)
+    quote = redact(str(error.message or ""), key)
     if "<html" in quote.lower() or "<body" in quote.lower():
         quote = "it sent a web page"
-    return fault(
+    return make_fault(
         kind,
-        _sentence(kind, who, status, quote),
-        retryable=_retryable(kind, said, status),
-        retry_after=retry_after if retry_after is not None else _delay(said),
+        _fault_message(kind, provider_name, status, quote),
+        retryable=_is_retryable(kind, error, status),
+        retry_after=retry_after if retry_after is not None else _retry_delay_seconds(error),
     )
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Read Retry-After in milliseconds, seconds or as a date."""
     try:
         if ms := headers.get("retry-after-ms"):
@@ -115,17 +121,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def redact(text: str, key: str | None) -> str:
     """Shorten a provider's words and take keys and control characters out of them."""
-    text = concealed(text, key)
+    text = redact_keys(text, key)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= QUOTE else text[:QUOTE] + "…"
+    return text if len(text) <= MAX_QUOTE_CHARS else text[:MAX_QUOTE_CHARS] + "…"
 
 
-def concealed(text: str, key: str | None) -> str:
+def redact_keys(text: str, key: str | None) -> str:
     """Take a key, and what looks like one, out of a text."""
-    return KEY_LIKE.sub("[key]", text.replace(key, "[key]") if key else text)
+    return KEY_PATTERN.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
-def _parse(body: bytes) -> WireError | None:
+def _parse_error_body(body: bytes) -> WireError | None:
     text = body.decode("utf-8", "replace")
     try:
         found = _decode_bodies(text)[0] if text.lstrip()[:1] == "[" else _decode_body(text)
@@ -136,7 +142,7 @@ def _parse(body: bytes) -> WireError | None:
     return found.error or WireError(message=found.message or bytes(found.detail).decode())
 
 
-def _kind(said: WireError, status: int) -> Kind:
+def _classify_error(error: WireError, status: int) -> FaultKind:
     match status:
         case 401 | 403:
             return "auth"
@@ -148,63 +154,65 @@ def _kind(said: WireError, status: int) -> Kind:
             return "timeout"
         case 404:
             return "api_error"
-    codes = " ".join(str(word) for word in (said.type, said.code, said.status) if word).lower()
-    words = str(said.message or "").lower()
-    found = _first(CODES, codes)
+    codes = " ".join(str(word) for word in (error.type, error.code, error.status) if word).lower()
+    words = str(error.message or "").lower()
+    found = _first_match(CODE_PATTERNS, codes)
     if found in {None, "api_error"}:
-        found = _first(WORDS if found else PLAIN_WORDS, words) or found
+        found = _first_match(MESSAGE_PATTERNS if found else UNCODED_MESSAGE_PATTERNS, words) or found
     return found or ("bad_response" if status == 200 else "api_error")
 
 
-def _first(table: tuple[tuple[Kind, str], ...], words: str) -> Kind | None:
-    return next((kind for kind, pattern in table if re.search(pattern, words)), None)
+def _first_match(patterns: tuple[tuple[FaultKind, str], ...], text: str) -> FaultKind | None:
+    return next((kind for kind, pattern in patterns if re.search(pattern, text)), None)
 
 
-def _retryable(kind: Kind, said: WireError, status: int) -> bool | None:
+def _is_retryable(kind: FaultKind, error: WireError, status: int) -> bool | None:
     """Decide where the kind alone does not: a server that broke may mend, a used-up quota does not."""
-    if status == 402 or "insufficient_quota" in {said.code, said.type}:
+    if status == 402 or "insufficient_quota" in {error.code, error.type}:
         return False
     if kind in {"api_error", "bad_response"}:
         return status >= 500 or (kind == "api_error" and status == 200)  # a 500 inside a good status
     return None
 
 
-def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
+def _fault_message(kind: FaultKind, provider_name: str, status: int, quote: str) -> str:
     http = f" (HTTP {status})" if status != 200 else ""
     said = f": {quote}" + ("" if quote.endswith((".", "!", "?", "…")) else ".") if quote else "."
     match kind:
         case "auth":
-            return f"Key rejected for {who}{http}. Check the key and what it may be used for."
+            return f"Key rejected for {provider_name}{http}. Check the key and what it may be used for."
         case "rate_limit":
-            return f"{who} is limiting requests{http}{said}"
+            return f"{provider_name} is limiting requests{http}{said}"
         case "overloaded":
-            return f"{who} is overloaded{http}{said}"
+            return f"{provider_name} is overloaded{http}{said}"
         case "context_length":
-            return f"This is too long for the model of {who}{said} Send less, or choose one that reads more."
+            return f"This is too long for the model of {provider_name}{said} Send less, or choose one that reads more."
         case "content_blocked":
-            return f"{who} blocked the answer by its content rules{http}{said}"
+            return f"{provider_name} blocked the answer by its content rules{http}{said}"
         case "timeout":
-            return f"{who} took too long{http}{said}"
+            return f"{provider_name} took too long{http}{said}"
         case _ if status == 404:
-            return (
-                f"{who} knows no such model or address{http}{said} Check the model's name and the base_url."
-            )
+            return f"{provider_name} knows no such model or address{http}{said} Check the model's name and the base_url."
         case _:
-            return f"{who} failed{http}{said}"
+            return f"{provider_name} failed{http}{said}"
 
 
-def _delay(said: WireError) -> float | None:
-    match = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', bytes(said.details))
+def _retry_delay_seconds(error: WireError) -> float | None:
+    match = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', bytes(error.details))
     return float(match[1]) if match else None
 
 
-def ended_early(who: str, reason: str | None = None, key: str | None = None) -> Fault:
+def early_end_fault(provider_name: str, reason: str | None = None, key: str | None = None) -> Fault:
     """Make the fault of a stream that stopped before the answer was complete."""
-    word = redact(reason or "", key)[:REASON]
+    word = redact(reason or "", key)[:MAX_REASON_CHARS]
     why = f" ({word})" if re.fullmatch(r"[\w.: \[\]-]+…?", word) else ""
-    return fault("network", f"{who} ended the stream early{why}; the answer may be incomplete.")
+    return make_fault(
+        "network", f"{provider_name} ended the stream early{why}; the answer may be incomplete."
+    )
 
 
-def cut_call(tool: str) -> Fault:
+def partial_call_fault(tool: str) -> Fault:
     """Make the fault of a tool call that did not arrive whole, and so is never made."""
-    return fault("bad_response", f"The call of the tool {redact(tool, None)[:REASON]} was cut off.")
+    return make_fault(
+        "bad_response", f"The call of the tool {redact(tool, None)[:MAX_REASON_CHARS]} was cut off."
+    )

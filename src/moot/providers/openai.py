@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from moot.providers import errors
-from moot.providers.dedupe import Snapshots
+from moot.providers.dedupe import SnapshotDeduper
 from moot.providers.errors import WireError
-from moot.providers.wire_json import decode, is_json, read_listing, tokens
-from moot.types.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
+from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids, token_count
+from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.model_info import Profile, file_kind
-from moot.types.requests import File, Message, ModelRequest, ToolResult
+from moot.types.requests import File, ModelMessage, ModelRequest, ToolResult
 
-FINISH: dict[str, Finish] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
     "eos_token": "stop",
@@ -86,27 +86,27 @@ class Frame(Struct):
     error: WireError | str | None = None
 
 
-_frames = msgspec.json.Decoder(Frame)
-_usages = msgspec.json.Decoder(WireUsage | None)
+_frame_decoder = msgspec.json.Decoder(Frame)
+_usage_decoder = msgspec.json.Decoder(WireUsage | None)
 
 
-class OpenAIWire:
+class OpenAIWireFormat:
     api = "openai"
 
-    def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+    def request_path(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
         return "/chat/completions"
 
-    def headers(self, key: str | None) -> Mapping[str, str]:
+    def request_headers(self, key: str | None) -> Mapping[str, str]:
         content = {"Content-Type": "application/json"}
         return {**content, "Authorization": f"Bearer {key}"} if key else content
 
-    def body(self, request: ModelRequest, profile: Profile) -> bytes:
-        return msgspec.json.encode(self.fields(request, profile))
+    def encode_request(self, request: ModelRequest, profile: Profile) -> bytes:
+        return msgspec.json.encode(self.request_fields(request, profile))
 
-    def fields(self, request: ModelRequest, profile: Profile) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, profile: Profile) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "model": request.model,
-            "messages": list(_messages(request)),
+            "messages": list(_encode_messages(request)),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -127,29 +127,29 @@ class OpenAIWire:
             fields["response_format"] = {"type": "json_schema", "json_schema": schema}
         return fields
 
-    def reader(self, who: str, key: str | None) -> "OpenAIReader":
-        return OpenAIReader(who, key)
+    def create_decoder(self, provider_name: str, key: str | None) -> "OpenAIStreamDecoder":
+        return OpenAIStreamDecoder(provider_name, key)
 
-    def models_url(self) -> str:
+    def models_path(self) -> str:
         return "/models"
 
-    def read_models(self, body: bytes) -> list[str]:
-        return read_listing(body)
+    def parse_model_list(self, body: bytes) -> list[str]:
+        return parse_model_ids(body)
 
 
-def _messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
+def _encode_messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
     if request.system:
         yield {"role": "system", "content": request.system}
     for message in request.messages:
         for result in message.parts:
             if isinstance(result, ToolResult):
                 yield {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
-        if spoken := _spoken(message):
+        if spoken := _encode_message(message):
             yield spoken
 
 
-def _spoken(message: Message) -> dict[str, Any] | None:
-    parts = [_part(part) for part in message.parts if isinstance(part, Text | File)]
+def _encode_message(message: ModelMessage) -> dict[str, Any] | None:
+    parts = [_encode_part(part) for part in message.parts if isinstance(part, Text | File)]
     calls = [
         {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}
         for part in message.parts
@@ -163,7 +163,7 @@ def _spoken(message: Message) -> dict[str, Any] | None:
     return {**spoken, "tool_calls": calls} if calls else spoken
 
 
-def _part(part: Text | File) -> dict[str, Any]:
+def _encode_part(part: Text | File) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     url = f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
@@ -172,76 +172,76 @@ def _part(part: Text | File) -> dict[str, Any]:
     return {"type": "file", "file": {"filename": part.name, "file_data": url}}
 
 
-class PendingCall(Struct):
+class PendingToolCall(Struct):
     id: str
     name: str = ""
     arguments: list[str] = []
 
-    def whole(self) -> ToolCall | None:
+    def to_tool_call(self) -> ToolCall | None:
         arguments = "".join(self.arguments) or "{}"
         return ToolCall(self.id, self.name, arguments) if is_json(arguments) else None
 
 
-class OpenAIReader:
-    def __init__(self, who: str, key: str | None = None) -> None:
-        self._who = who
+class OpenAIStreamDecoder:
+    def __init__(self, provider_name: str, key: str | None = None) -> None:
+        self._provider_name = provider_name
         self._key = key
-        self._finish: str | None = None
-        self._calls: dict[str | int, PendingCall] = {}
+        self._finish_reason: str | None = None
+        self._calls: dict[str | int, PendingToolCall] = {}
         self._last_call: str | int = 0
-        self._snapshots = Snapshots()
+        self._snapshots = SnapshotDeduper()
 
-    def read(self, frame: bytes) -> list[Chunk]:
+    def decode_frame(self, frame: bytes) -> list[Chunk]:
         if frame == b"[DONE]":
-            return self.end()
+            return self.final_chunks()
         if not frame:
             return []
-        data = decode(_frames, frame)
+        data = decode_leniently(_frame_decoder, frame)
         if data.error is not None:
-            return [Failed(errors.from_error(self._who, data.error, key=self._key))]
+            return [Failed(errors.fault_from_error(self._provider_name, data.error, key=self._key))]
         chunks: list[Chunk] = []
         if data.choices:
             choice = data.choices[0]
             if choice.delta is not None:
                 self._read_delta(choice.delta, chunks)
-            self._finish = choice.finish_reason or self._finish
-        if (usage := _usage(data.usage)) is not None:
+            self._finish_reason = choice.finish_reason or self._finish_reason
+        if (usage := _decode_usage(data.usage)) is not None:
             chunks.append(usage)
         return chunks
 
-    def end(self) -> list[Chunk]:
-        if self._finish not in FINISH:
-            return [Failed(errors.ended_early(self._who, self._finish, self._key))]
-        finish = FINISH[self._finish]
-        calls = [call.whole() for call in self._calls.values()]
+    def final_chunks(self) -> list[Chunk]:
+        if self._finish_reason not in FINISH_REASONS:
+            return [Failed(errors.early_end_fault(self._provider_name, self._finish_reason, self._key))]
+        finish = FINISH_REASONS[self._finish_reason]
+        calls = [call.to_tool_call() for call in self._calls.values()]
         whole = [call for call in calls if call is not None]
         if calls and (finish == "length" or len(whole) < len(calls)):
-            return [Failed(errors.cut_call(next(iter(self._calls.values())).name))]
+            return [Failed(errors.partial_call_fault(next(iter(self._calls.values())).name))]
         if finish == "content_filter":
             return [Done(finish)]
         return [*whole, Done("tool_calls" if whole else finish)]
 
     @property
-    def finished(self) -> bool:
-        return self._finish is not None
+    def has_finish_reason(self) -> bool:
+        return self._finish_reason is not None
 
     def _read_delta(self, delta: Delta, chunks: list[Chunk]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
             chunks.append(Thought(thought))
         content = delta.content or delta.refusal
         if isinstance(content, list):
-            chunks += _parts(content)
+            chunks += _content_chunks(content)
         elif content and (text := self._snapshots.new_text(content)):
             chunks.append(Text(text))
         for call in delta.tool_calls or ():
-            chunks.append(Progress(self._join(call)))
+            chunks.append(Progress(self._append_call_delta(call)))
 
-    def _join(self, delta: ToolDelta) -> int:
+    def _append_call_delta(self, delta: ToolDelta) -> int:
         """Add to the call that the index names, else the id, else the one being written; return its growth."""
         place = delta.index if delta.index is not None else delta.id or self._last_call
         if delta.id and place in self._calls and self._calls[place].id != delta.id:
             place = delta.id  # a new id is a new call, whatever its index says
-        call = self._calls.setdefault(place, PendingCall(delta.id or f"call_{place}"))
+        call = self._calls.setdefault(place, PendingToolCall(delta.id or f"call_{place}"))
         self._last_call = place
         if delta.function is None:
             return 0
@@ -250,7 +250,7 @@ class OpenAIReader:
         return len(call.arguments[-1])
 
 
-def _parts(content: list[ContentPart]) -> Iterator[Chunk]:
+def _content_chunks(content: list[ContentPart]) -> Iterator[Chunk]:
     for part in content:
         if part.thinking:
             yield Thought("".join(piece.text or "" for piece in part.thinking))
@@ -258,17 +258,17 @@ def _parts(content: list[ContentPart]) -> Iterator[Chunk]:
             yield Text(part.text)
 
 
-def _usage(counted: Raw) -> Usage | None:
+def _decode_usage(raw_usage: Raw) -> Usage | None:
     try:
-        usage = _usages.decode(counted)
+        usage = _usage_decoder.decode(raw_usage)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     if usage is None:
         return None
     sent, answered = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
-        input=tokens(usage.prompt_tokens),
-        output=tokens(usage.completion_tokens),
-        reasoning=tokens(answered.reasoning_tokens if answered else 0),
-        cached=tokens(sent.cached_tokens if sent else 0),
+        input=token_count(usage.prompt_tokens),
+        output=token_count(usage.completion_tokens),
+        reasoning=token_count(answered.reasoning_tokens if answered else 0),
+        cached=token_count(sent.cached_tokens if sent else 0),
     )

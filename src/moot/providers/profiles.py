@@ -10,50 +10,58 @@ from functools import cache
 from moot.types.chunks import Usage
 from moot.types.model_info import FileKind, Profile
 
-TEXT: frozenset[FileKind] = frozenset({"text"})
-SEES: frozenset[FileKind] = frozenset({"text", "image"})
-READS: frozenset[FileKind] = frozenset({"text", "image", "pdf"})
+TEXT_ONLY: frozenset[FileKind] = frozenset({"text"})
+TEXT_AND_IMAGES: frozenset[FileKind] = frozenset({"text", "image"})
+TEXT_IMAGES_AND_PDF: frozenset[FileKind] = frozenset({"text", "image", "pdf"})
 
-REASONS = Profile(files=READS, thinking="effort", temperature=False, max_tokens_field="max_completion_tokens")
-TABLE: tuple[tuple[str, Profile], ...] = (
-    ("local:*", Profile(files=TEXT, tools=False)),
-    ("scripted:*", Profile(files=READS, thinking="effort")),
-    ("anthropic:claude-[0-2]*", Profile(files=TEXT, json_schema=False, default_max_tokens=4096)),
-    ("anthropic:claude-3-7*", Profile(files=READS, thinking="budget", json_schema=False)),
-    ("anthropic:claude-3*", Profile(files=READS, json_schema=False, default_max_tokens=4096)),
-    ("anthropic:claude-*-4-[01]*", Profile(files=READS, thinking="budget", json_schema=False)),
-    ("anthropic:claude-*-4-20*", Profile(files=READS, thinking="budget", json_schema=False)),
-    ("anthropic:claude-*-4-5*", Profile(files=READS, thinking="budget", default_max_tokens=16384)),
-    ("anthropic:claude-*-4-6*", Profile(files=READS, thinking="effort", default_max_tokens=16384)),
+REASONING_PROFILE = Profile(
+    files=TEXT_IMAGES_AND_PDF, thinking="effort", temperature=False, max_tokens_field="max_completion_tokens"
+)
+PROFILES_BY_PATTERN: tuple[tuple[str, Profile], ...] = (
+    ("local:*", Profile(files=TEXT_ONLY, tools=False)),
+    ("scripted:*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort")),
+    ("anthropic:claude-[0-2]*", Profile(files=TEXT_ONLY, json_schema=False, default_max_tokens=4096)),
+    ("anthropic:claude-3-7*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", json_schema=False)),
+    ("anthropic:claude-3*", Profile(files=TEXT_IMAGES_AND_PDF, json_schema=False, default_max_tokens=4096)),
+    ("anthropic:claude-*-4-[01]*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", json_schema=False)),
+    ("anthropic:claude-*-4-20*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", json_schema=False)),
+    (
+        "anthropic:claude-*-4-5*",
+        Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget", default_max_tokens=16384),
+    ),
+    (
+        "anthropic:claude-*-4-6*",
+        Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort", default_max_tokens=16384),
+    ),
     (
         "anthropic:claude-*",
-        Profile(files=READS, thinking="effort", temperature=False, default_max_tokens=16384),
+        Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort", temperature=False, default_max_tokens=16384),
     ),
-    ("anthropic:*", Profile(files=SEES)),
-    ("google:gemini-2.5*", Profile(files=READS, thinking="budget")),
-    ("google:gemini-[12].*", Profile(files=READS)),
-    ("google:gemini-*", Profile(files=READS, thinking="effort")),
-    ("google:*", Profile(files=SEES, tools=False, json_schema=False)),
-    ("openai:gpt-oss*", Profile(files=TEXT, thinking="effort")),
-    ("openai:gpt-3*", Profile(files=TEXT, json_schema=False)),
-    ("openai:gpt-4*", Profile(files=READS, max_tokens_field="max_completion_tokens")),
-    ("openai:gpt-*", REASONS),
-    ("openai:o[1-9]*", REASONS),
-    ("openai:claude-*", Profile(files=READS, thinking="effort")),
-    ("openai:gemini-*", Profile(files=READS, thinking="effort")),
-    ("openai:grok-*", Profile(files=SEES, thinking="effort")),
-    ("openai:deepseek-*", Profile(files=TEXT, json_schema=False)),
-    ("*", Profile(files=SEES)),
+    ("anthropic:*", Profile(files=TEXT_AND_IMAGES)),
+    ("google:gemini-2.5*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="budget")),
+    ("google:gemini-[12].*", Profile(files=TEXT_IMAGES_AND_PDF)),
+    ("google:gemini-*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort")),
+    ("google:*", Profile(files=TEXT_AND_IMAGES, tools=False, json_schema=False)),
+    ("openai:gpt-oss*", Profile(files=TEXT_ONLY, thinking="effort")),
+    ("openai:gpt-3*", Profile(files=TEXT_ONLY, json_schema=False)),
+    ("openai:gpt-4*", Profile(files=TEXT_IMAGES_AND_PDF, max_tokens_field="max_completion_tokens")),
+    ("openai:gpt-*", REASONING_PROFILE),
+    ("openai:o[1-9]*", REASONING_PROFILE),
+    ("openai:claude-*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort")),
+    ("openai:gemini-*", Profile(files=TEXT_IMAGES_AND_PDF, thinking="effort")),
+    ("openai:grok-*", Profile(files=TEXT_AND_IMAGES, thinking="effort")),
+    ("openai:deepseek-*", Profile(files=TEXT_ONLY, json_schema=False)),
+    ("*", Profile(files=TEXT_AND_IMAGES)),
 )
 
 
-def profile(api: str, model: str) -> Profile:
+def find_profile(api: str, model: str) -> Profile:
     """Look a model up; a vendor's prefix, as in `openai/gpt-5`, does not matter."""
     name = f"{api}:{model.rpartition('/')[2]}"
-    return next(row for pattern, row in TABLE if fnmatchcase(name, pattern))
+    return next(row for pattern, row in PROFILES_BY_PATTERN if fnmatchcase(name, pattern))
 
 
-def cost(base_url: str, model: str, usage: Usage) -> float | None:
+def call_cost_usd(base_url: str, model: str, usage: Usage) -> float | None:
     """Price a call in US dollars, by the address it went to."""
     import genai_prices  # noqa: PLC0415 - slow to import, needed once an answer is complete
 

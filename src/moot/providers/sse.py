@@ -5,50 +5,54 @@ Only new bytes are ever looked at; an event may not grow past a limit.
 """
 
 from moot.types.errors import ProviderError
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
-MAX_EVENT = 512 * 1024
+MAX_EVENT_BYTES = 512 * 1024
 BOM = b"\xef\xbb\xbf"
 
 
 class EventParser:
-    def __init__(self, max_event: int = MAX_EVENT) -> None:
-        self._max_event = max_event
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
         self._started = False
         self._after_cr = False
-        self._line: list[bytes] = []  # pieces of a line that has not ended
-        self._data: list[bytes] = []  # data lines of an event that has not ended
+        self._line_pieces: list[bytes] = []  # pieces of a line that has not ended
+        self._data_lines: list[bytes] = []  # data lines of an event that has not ended
         self._line_size = 0
         self._data_size = 0
 
-    def feed(self, received: bytes) -> list[bytes]:
+    def feed_bytes(self, piece: bytes) -> list[bytes]:
         """Take in bytes and return the data of every event that they complete."""
-        if not self._started or self._after_cr or b"\r" in received:
-            received = self._normalised(received)
-        lines = received.split(b"\n")
-        if self._line and len(lines) > 1:
-            lines[0] = b"".join([*self._line, lines[0]])
-            self._line.clear()
+        if not self._started or self._after_cr or b"\r" in piece:
+            piece = self._normalize_line_ends(piece)
+        lines = piece.split(b"\n")
+        if self._line_pieces and len(lines) > 1:
+            lines[0] = b"".join([*self._line_pieces, lines[0]])
+            self._line_pieces.clear()
             self._line_size = 0
         rest = lines.pop()
-        events = self._read(lines)
+        events = self._parse_lines(lines)
         if rest:
-            self._line.append(rest)
+            self._line_pieces.append(rest)
             self._line_size += len(rest)
-        if self._line_size + self._data_size > self._max_event:
+        if self._line_size + self._data_size > self._max_event_bytes:
             raise ProviderError(
-                fault("bad_response", f"A single event grew past {self._max_event:,} bytes.", retryable=False)
+                make_fault(
+                    "bad_response",
+                    f"A single event grew past {self._max_event_bytes:,} bytes.",
+                    retryable=False,
+                )
             )
         return events
 
-    def close(self) -> bytes | None:
+    def flush_event(self) -> bytes | None:
         """Return the data of an event that the stream ended without finishing, if there is one."""
-        self._read([b"".join(self._line)])
-        return b"\n".join(self._data) or None
+        self._parse_lines([b"".join(self._line_pieces)])
+        return b"\n".join(self._data_lines) or None
 
-    def _read(self, lines: list[bytes]) -> list[bytes]:
+    def _parse_lines(self, lines: list[bytes]) -> list[bytes]:
         events: list[bytes] = []
-        data = self._data
+        data = self._data_lines
         for line in lines:
             if line:
                 if line.startswith(b"data:"):
@@ -60,21 +64,21 @@ class EventParser:
                 self._data_size = 0
         return events
 
-    def _normalised(self, received: bytes) -> bytes:
+    def _normalize_line_ends(self, piece: bytes) -> bytes:
         """Skip the byte order mark at the very beginning, and write every line end as LF."""
         if not self._started:
-            begin = b"".join([*self._line, received])
-            self._line.clear()
+            begin = b"".join([*self._line_pieces, piece])
+            self._line_pieces.clear()
             self._line_size = 0
             if len(begin) < len(BOM) and BOM.startswith(begin):
-                self._line.append(begin)
+                self._line_pieces.append(begin)
                 return b""
             self._started = True
-            received = begin.removeprefix(BOM)
-        if self._after_cr and received:
+            piece = begin.removeprefix(BOM)
+        if self._after_cr and piece:
             self._after_cr = False
-            received = received.removeprefix(b"\n")
-        if b"\r" in received:
-            self._after_cr = received.endswith(b"\r")
-            received = received.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return received
+            piece = piece.removeprefix(b"\n")
+        if b"\r" in piece:
+            self._after_cr = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return piece

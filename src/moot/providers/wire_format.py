@@ -8,53 +8,53 @@ from moot.types.errors import ProviderError
 from moot.types.model_info import Profile
 from moot.types.requests import ModelRequest
 
-ENDINGS = (Done, Failed)
+FINAL_CHUNK_TYPES = (Done, Failed)
 
 
-class Reader(Protocol):
+class StreamDecoder(Protocol):
     """Understands one answer; it holds what a wire format spreads over several events."""
 
-    def read(self, frame: bytes) -> list[Chunk]:
+    def decode_frame(self, frame: bytes) -> list[Chunk]:
         """Turn the data of one event into chunks."""
         ...
 
     @property
-    def finished(self) -> bool:
+    def has_finish_reason(self) -> bool:
         """Whether the answer is complete, though counts and closing words may follow."""
         ...
 
-    def end(self) -> list[Chunk]:
+    def final_chunks(self) -> list[Chunk]:
         """Close the books when the stream has ended without a word of its own."""
         ...
 
 
-class Wire(Protocol):
+class WireFormat(Protocol):
     @property
     def api(self) -> str: ...
 
-    def url(self, model: str) -> str: ...
+    def request_path(self, model: str) -> str: ...
 
-    def headers(self, key: str | None) -> Mapping[str, str]: ...
+    def request_headers(self, key: str | None) -> Mapping[str, str]: ...
 
-    def body(self, request: ModelRequest, profile: Profile) -> bytes: ...
+    def encode_request(self, request: ModelRequest, profile: Profile) -> bytes: ...
 
-    def reader(self, who: str, key: str | None) -> Reader:
+    def create_decoder(self, provider_name: str, key: str | None) -> StreamDecoder:
         """Make a reader; it knows the key only to keep it out of what it quotes."""
         ...
 
-    def models_url(self) -> str: ...
+    def models_path(self) -> str: ...
 
-    def read_models(self, body: bytes) -> list[str]: ...
+    def parse_model_list(self, body: bytes) -> list[str]: ...
 
 
-def understood(reader: Reader, frames: list[bytes]) -> list[Chunk]:
+def decode_frames(decoder: StreamDecoder, frames: list[bytes]) -> list[Chunk]:
     """Read frames up to an ending; one that cannot be read is an ending too."""
     chunks: list[Chunk] = []
     for frame in frames:
         try:
-            chunks += reader.read(frame)
+            chunks += decoder.decode_frame(frame)
         except ProviderError as error:
             chunks.append(Failed(error.fault))
-        if chunks and type(chunks[-1]) in ENDINGS:
+        if chunks and type(chunks[-1]) in FINAL_CHUNK_TYPES:
             break
     return chunks

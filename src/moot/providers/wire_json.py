@@ -7,30 +7,30 @@ import msgspec
 from msgspec import Struct
 
 from moot.types.errors import ProviderError
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 T = TypeVar("T")
 
 
-def decode(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
+def decode_leniently(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
     """Decode a frame; lone surrogates and broken UTF-8 become U+FFFD, other damage is a bad response."""
     try:
         return decoder.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            return decoder.decode(_mended(frame))
+            return decoder.decode(_repair_json(frame))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise ProviderError(
-                fault("bad_response", "The provider sent a piece of its answer that cannot be read.")
+                make_fault("bad_response", "The provider sent a piece of its answer that cannot be read.")
             ) from error
 
 
-def _mended(frame: bytes) -> bytes:
+def _repair_json(frame: bytes) -> bytes:
     loose = json.dumps(json.loads(frame.decode("utf-8", "replace")), ensure_ascii=False)
     return loose.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def tokens(count: int | None) -> int:
+def token_count(count: int | None) -> int:
     """Read a count that may be missing, or nonsense."""
     return max(0, count or 0)
 
@@ -44,16 +44,16 @@ def is_json(text: str) -> bool:
     return True
 
 
-class Entry(Struct):
+class ModelListEntry(Struct):
     id: str
 
 
-class Listing(Struct):
-    data: list[Entry]
+class ModelListBody(Struct):
+    data: list[ModelListEntry]
 
 
-_listings = msgspec.json.Decoder(Listing)
+_model_list_decoder = msgspec.json.Decoder(ModelListBody)
 
 
-def read_listing(body: bytes) -> list[str]:
-    return [entry.id for entry in _listings.decode(body).data]
+def parse_model_ids(body: bytes) -> list[str]:
+    return [entry.id for entry in _model_list_decoder.decode(body).data]

@@ -9,41 +9,43 @@ from typing import Self
 
 from moot import settings
 from moot.app import event_loop
-from moot.engine.model_resolution import Casting, UsualTable
-from moot.engine.runs.ephemeral import Sitting, Sittings, check_files
-from moot.engine.turns.model_caller import Speaker
-from moot.prompts.attachments import question as put
+from moot.engine.model_resolution import DefaultParticipants, ModelResolver
+from moot.engine.runs.ephemeral import EphemeralRun, EphemeralRuns, check_files
+from moot.engine.turns.model_caller import ModelCaller
+from moot.prompts.attachments import build_question as put
 from moot.prompts.attachments import read_file
 from moot.providers.registry import Registry
-from moot.sdk.participants import Rules, Voice, asked, prompt, seated
+from moot.sdk.participants import ModeRules, Voice, build_participants, participant_prompt, validate_options
 from moot.sdk.run import Result, Talk
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.debate import Debate
 from moot.types.errors import UsageError
 from moot.types.events import Event
-from moot.types.modes import ALONE_TOO, TOGETHER, Advisors, Directed, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, Advisors, Directed, ModeName
 from moot.types.requests import File
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-HERE = ""  # the tenant of whoever has no server
+LOCAL_TENANT = ""  # the tenant of whoever has no server
 
 
 class Moot:
     """Keys and settings as `moot ask` finds them; `config` names a settings file before all others."""
 
     def __init__(self, config: str | Path | None = None) -> None:
-        chosen = settings.load(Path(config) if config is not None else None, os.environ)
+        chosen = settings.load_settings(Path(config) if config is not None else None, os.environ)
         self._registry = Registry(chosen.providers, os.environ)
-        self._casting = Casting(self._registry, _NoStoredKeys(), chosen.fallback)
-        self._usual = UsualTable(self._casting, self._registry, chosen.line_up, chosen.model)
-        self._sittings = Sittings(Speaker(chosen.limits))
+        self._model_resolver = ModelResolver(self._registry, _NoStoredKeys(), chosen.fallback)
+        self._default_participants = DefaultParticipants(
+            self._model_resolver, self._registry, chosen.line_up, chosen.model
+        )
+        self._ephemeral_runs = EphemeralRuns(ModelCaller(chosen.limits))
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop what still goes on, and close all connections."""
-        await self._sittings.close()
+        await self._ephemeral_runs.close()
         await self._registry.__aexit__()
 
     def ask(
@@ -52,7 +54,7 @@ class Moot:
         models: Sequence[str | Voice] = (),
         *,
         mode: ModeName | None = None,
-        rules: Rules | None = None,
+        rules: ModeRules | None = None,
         rounds: int = 2,
         system: str = "",
         files: Sequence[str | Path] = (),
@@ -63,27 +65,31 @@ class Moot:
         `rules` are those of the mode, `rounds` those of a consensus, and `cap` is what it may cost in US dollars.
         """
 
-        async def hold(stop: Stop) -> AsyncGenerator[list[Event], None]:
-            checked = asked(models, mode, rules, rounds, cap)
+        async def stream_events(stop: StopSignal) -> AsyncGenerator[list[Event], None]:
+            checked = validate_options(models, mode, rules, rounds, cap)
             alone = mode in {None, "single"}
-            seats = seated(models or await self._usual.models(HERE, alone=alone), mode)
+            seats = build_participants(
+                models or await self._default_participants.default_models(LOCAL_TENANT, single=alone), mode
+            )
             wanted = mode or ("single" if len(seats) == 1 else "parallel")
-            _check(question, wanted, seats, rules)
+            _check_request(question, wanted, seats, rules)
             read = [await asyncio.to_thread(read_file, Path(path)) for path in files]
-            plan = Plan(
+            plan = RunPlan(
                 mode=wanted,
                 participants=tuple(who for who, _ in seats),
-                personas={who.id: words for who, voice in seats if (words := prompt(voice, system))},
+                personas={
+                    who.id: words for who, voice in seats if (words := participant_prompt(voice, system))
+                },
                 rounds=rounds,
-                introduced=wanted in TOGETHER,
+                introduced=wanted in KNOWS_OTHERS_MODES,
                 cap=cap,
             )
-            sitting = await self._sitting(checked.ruled(plan), question, read)
-            async with aclosing(self._sittings.hold(sitting, stop=stop)) as told:
+            sitting = await self._prepare_run(checked.apply_rules(plan), question, read)
+            async with aclosing(self._ephemeral_runs.stream(sitting, stop=stop)) as told:
                 async for some in told:
                     yield some
 
-        return Talk(hold)
+        return Talk(stream_events)
 
     def debate(
         self,
@@ -98,10 +104,13 @@ class Moot:
         """Let all answer alone, read each other and think again; one of them sums up, and minutes are kept."""
         return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
 
-    async def _sitting(self, plan: Plan, question: str, files: Sequence[File]) -> Sitting:
-        chains = {who.id: await self._casting.models(HERE, who.model) for who in plan.participants}
+    async def _prepare_run(self, plan: RunPlan, question: str, files: Sequence[File]) -> EphemeralRun:
+        chains = {
+            who.id: await self._model_resolver.resolve_with_fallbacks(LOCAL_TENANT, who.model)
+            for who in plan.participants
+        }
         check_files(plan, chains, files)
-        return Sitting(plan=plan, question=put(question, files=files), chains=chains)
+        return EphemeralRun(plan=plan, question=put(question, files=files), chains=chains)
 
 
 def ask(
@@ -109,7 +118,7 @@ def ask(
     models: Sequence[str | Voice] = (),
     *,
     mode: ModeName | None = None,
-    rules: Rules | None = None,
+    rules: ModeRules | None = None,
     rounds: int = 2,
     system: str = "",
     files: Sequence[str | Path] = (),
@@ -124,7 +133,7 @@ def ask(
     else:
         raise UsageError("A loop runs here already: write `async with Moot() as moot: await moot.ask(…)`.")
 
-    async def once() -> Result:
+    async def run_once() -> Result:
         async with Moot(config) as moot:
             return await moot.ask(
                 question,
@@ -137,7 +146,7 @@ def ask(
                 cap=cap,
             )
 
-    return event_loop.run(once())
+    return event_loop.run_coroutine(run_once())
 
 
 class _NoStoredKeys:
@@ -145,15 +154,17 @@ class _NoStoredKeys:
         """Keys come from the environment alone."""
 
 
-def _check(question: str, mode: ModeName, seated: Sequence[object], rules: Rules | None) -> None:
+def _check_request(
+    question: str, mode: ModeName, participants: Sequence[object], rules: ModeRules | None
+) -> None:
     """Refuse what does not go together, before anybody is asked."""
     if not question.strip():
         raise UsageError("There is no question: write one.")
-    if mode == "single" and len(seated) > 1:
+    if mode == "single" and len(participants) > 1:
         raise UsageError(
-            f"single asks one model, and {len(seated)} are named: leave the mode out, or name one."
+            f"single asks one model, and {len(participants)} are named: leave the mode out, or name one."
         )
-    if mode not in ALONE_TOO and len(seated) < 2:
+    if mode not in SOLO_MODES and len(participants) < 2:
         raise UsageError(f"A {mode} needs at least two models: name more.")
     kind = {"debate": Debate, "advisors": Advisors, "directed": Directed}.get(mode)
     if rules is not None and (kind is None or not isinstance(rules, kind)):

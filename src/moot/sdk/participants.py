@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from moot.prompts.library import part, shipped
-from moot.server.schemas import AdvisorRules, Cap, DebateRules, LessonRules, Rounds
+from moot.prompts.library import builtin_personas, persona_prompt
+from moot.server.schemas import AdvisorRules, DebateRules, LessonRules, MaxCostUsd, Rounds
 from moot.services.participants import Wanted
 from moot.types.debate import Debate
 from moot.types.errors import NotFound, UsageError
@@ -15,7 +15,7 @@ from moot.types.modes import Advisors, Directed, LessonRole, ModeName
 from moot.types.participants import Participant, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 
 class Voice(Struct, frozen=True, kw_only=True):
@@ -31,12 +31,14 @@ class Voice(Struct, frozen=True, kw_only=True):
     role: LessonRole | None = None
 
 
-def seated(wanted: Sequence[str | Voice], mode: ModeName | None) -> list[tuple[Participant, Voice]]:
+def build_participants(
+    specs: Sequence[str | Voice], mode: ModeName | None
+) -> list[tuple[Participant, Voice]]:
     """Give everybody a seat: under its own name or its persona's, or as Alpha, Beta and so on."""
     seats: dict[str, tuple[Participant, Voice]] = {}
-    for place, (one, usual) in enumerate(zip(wanted, default_names(), strict=False)):
+    for place, (one, usual) in enumerate(zip(specs, default_names(), strict=False)):
         voice = Voice(model=one) if isinstance(one, str) else one
-        name = voice.name or (_persona(voice.persona).name if voice.persona else usual)
+        name = voice.name or (_find_persona(voice.persona).name if voice.persona else usual)
         id = participant_id(name)
         if id in seats:
             raise UsageError(f"Two are called {name!r}: give one of them another name.")
@@ -54,64 +56,70 @@ def seated(wanted: Sequence[str | Voice], mode: ModeName | None) -> list[tuple[P
     return list(seats.values())
 
 
-def prompt(voice: Voice, system: str) -> str:
-    own = part(_persona(voice.persona)) if voice.persona else ""
-    return "\n\n".join(filter(None, (own, voice.prompt, system)))
+def participant_prompt(spec: Voice, system: str) -> str:
+    own = persona_prompt(_find_persona(spec.persona)) if spec.persona else ""
+    return "\n\n".join(filter(None, (own, spec.prompt, system)))
 
 
-def _persona(wanted: str) -> Persona:
+def _find_persona(name: str) -> Persona:
     """Find a persona of the library by its name or id."""
-    for one in shipped():
-        if wanted.casefold() in {one.id, one.id.removeprefix("shipped_"), one.name.casefold()}:
+    for one in builtin_personas():
+        if name.casefold() in {one.id, one.id.removeprefix("shipped_"), one.name.casefold()}:
             return one
-    raise NotFound(f"There is no persona {wanted!r}: there are {', '.join(one.name for one in shipped())}.")
+    raise NotFound(
+        f"There is no persona {name!r}: there are {', '.join(one.name for one in builtin_personas())}."
+    )
 
 
-Rules = Debate | Advisors | Directed
+ModeRules = Debate | Advisors | Directed
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class AskOptions(Struct, frozen=True, kw_only=True):
     models: list[str | Wanted]
     mode: ModeName | None
     rounds: Rounds
-    cap: Cap | None
+    cap: MaxCostUsd | None
     debate: DebateRules | None = None
     advisors: AdvisorRules | None = None
     directed: LessonRules | None = None
 
-    def ruled(self, plan: Plan) -> Plan:
+    def apply_rules(self, plan: RunPlan) -> RunPlan:
         """Give a plan its rules, which those who sit there must be able to keep."""
         return replace(
             plan,
-            debate=self.debate.checked(plan.participants) if self.debate else plan.debate,
-            advisors=self.advisors.checked() if self.advisors else plan.advisors,
-            directed=self.directed.checked(plan.participants) if self.directed else plan.directed,
+            debate=self.debate.to_debate(plan.participants) if self.debate else plan.debate,
+            advisors=self.advisors.to_advisors() if self.advisors else plan.advisors,
+            directed=self.directed.to_directed(plan.participants) if self.directed else plan.directed,
         )
 
 
-def asked(
-    models: Sequence[str | Voice], mode: ModeName | None, rules: Rules | None, rounds: int, cap: float | None
-) -> Asked:
+def validate_options(
+    models: Sequence[str | Voice],
+    mode: ModeName | None,
+    rules: ModeRules | None,
+    rounds: int,
+    cap: float | None,
+) -> AskOptions:
     """Check each for itself, and name what does not fit."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
-    wanted = {"models": [_seat(one) for one in models] if is_list else models, "mode": mode}
-    ruled = {type(rules).__name__.lower(): asdict(rules)} if isinstance(rules, Rules) else {}
+    wanted = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
+    ruled = {type(rules).__name__.lower(): asdict(rules)} if isinstance(rules, ModeRules) else {}
     try:
-        return msgspec.convert({**wanted, **ruled, "rounds": rounds, "cap": cap}, Asked)
+        return msgspec.convert({**wanted, **ruled, "rounds": rounds, "cap": cap}, AskOptions)
     except msgspec.ValidationError as error:
-        raise UsageError(_words(str(error))) from None
+        raise UsageError(_validation_message(str(error))) from None
 
 
-def _seat(one: str | Voice) -> object:
+def _participant_fields(one: str | Voice) -> object:
     """Write a voice as a seat; its prompt is for nobody to check."""
     if not isinstance(one, Voice):
         return one
     return {name: value for name, value in asdict(one).items() if name != "prompt"}
 
 
-def _words(said: str) -> str:
-    from moot.server.validation_messages import worded
+def _validation_message(error: str) -> str:
+    from moot.server.validation_messages import explain_validation_error
 
-    message, _, path = said.rpartition(" - at `$.")
+    message, _, path = error.rpartition(" - at `$.")
     field = path.rstrip("`")
-    return f"{field}: {worded(message, Asked, field)}"
+    return f"{field}: {explain_validation_error(message, AskOptions, field)}"

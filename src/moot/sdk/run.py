@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from moot.streaming.cancellation import Stop
-from moot.types.billing import total
+from moot.streaming.cancellation import StopSignal
+from moot.types.billing import sum_costs
 from moot.types.chunks import Usage
 from moot.types.debate import Ledger, Ranking, Summary
 from moot.types.errors import ProviderError, UsageError
 from moot.types.events import (
-    ANSWERED,
-    FINDINGS,
+    ANALYSIS_RESULTS,
+    ANSWERED_STATUSES,
     Event,
     LedgerMade,
     Notice,
@@ -36,7 +36,7 @@ class Result(Struct, frozen=True, kw_only=True):
     names: dict[str, str]
     turns: tuple[TurnEnded, ...]
     summary: Summary | None
-    ledger: Ledger | None
+    claims: Ledger | None
     ranking: Ranking | None
     notices: tuple[str, ...]
     usage: Usage
@@ -45,13 +45,13 @@ class Result(Struct, frozen=True, kw_only=True):
     @property
     def answers(self) -> dict[str, str]:
         """What each said last, by name and as they sit, also where it was stopped; whoever did not answer is not there."""
-        given = [turn for turn in self.turns if _has_words(turn) and turn.stage != "synthesis"]
+        given = [turn for turn in self.turns if _has_text(turn) and turn.stage != "synthesis"]
         last = {turn.participant: turn.message.text for turn in given}
         return {name: last[id] for id, name in self.names.items() if id in last}
 
     @property
     def synthesis(self) -> str | None:
-        given = [turn for turn in self.turns if _has_words(turn) and turn.stage == "synthesis"]
+        given = [turn for turn in self.turns if _has_text(turn) and turn.stage == "synthesis"]
         return given[-1].message.text if given else None
 
     @property
@@ -64,59 +64,59 @@ class Result(Struct, frozen=True, kw_only=True):
         return "\n\n".join(f"{name}:\n{answer}" for name, answer in self.answers.items())
 
 
-def _has_words(turn: TurnEnded) -> bool:
-    return turn.status in ANSWERED or (turn.status == "stopped" and turn.message.text != "")
+def _has_text(turn: TurnEnded) -> bool:
+    return turn.status in ANSWERED_STATUSES or (turn.status == "stopped" and turn.message.text != "")
 
 
-def result_of(events: Sequence[Event], ended: RunEnded) -> Result:
+def build_result(events: Sequence[Event], run_ended: RunEnded) -> Result:
     """Sum up all events of a run."""
     turns = tuple(one for one in events if isinstance(one, TurnEnded))
     notices = [one for one in events if isinstance(one, Notice)]
     charges = [one.charge for one in notices if one.charge is not None]
-    paid = [*turns, *(one for one in events if isinstance(one, FINDINGS)), *charges]
+    paid = [*turns, *(one for one in events if isinstance(one, ANALYSIS_RESULTS)), *charges]
     seats = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
     return Result(
-        status=ended.status,
+        status=run_ended.status,
         names={who.id: who.name for who in seats},
         turns=turns,
         summary=next((one.summary for one in events if isinstance(one, SummaryMade)), None),
-        ledger=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
+        claims=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
         ranking=next((one.ranking for one in events if isinstance(one, RankingMade)), None),
         notices=tuple(one.message for one in notices),
         usage=sum((one.usage for one in paid), Usage()),
-        cost=total(one.cost for one in paid),
+        cost=sum_costs(one.cost for one in paid),
     )
 
 
 class Talk:
     """A run that begins when it is read: `async for` tells its events, `await` returns what it came to."""
 
-    def __init__(self, hold: Callable[[Stop], AsyncGenerator[list[Event], None]]) -> None:
-        self._hold = hold
-        self._stop = Stop()
-        self._begun = False
+    def __init__(self, stream: Callable[[StopSignal], AsyncGenerator[list[Event], None]]) -> None:
+        self._stream = stream
+        self._stop = StopSignal()
+        self._started = False
         self._events: list[Event] = []
 
     def stop(self) -> None:
         """Let everybody end; what was said is kept in the result."""
-        self._stop.request()
+        self._stop.request_stop()
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
-        if self._begun:
+        if self._started:
             raise UsageError("This was read already: ask again.")
-        self._begun = True
-        async with aclosing(self._hold(self._stop)) as told:
+        self._started = True
+        async with aclosing(self._stream(self._stop)) as told:
             async for some in told:
                 self._events += some
                 for event in some:
                     yield event
 
     def __await__(self) -> Generator[Any, None, Result]:
-        return self._answer().__await__()
+        return self._wait_for_result().__await__()
 
-    async def _answer(self) -> Result:
+    async def _wait_for_result(self) -> Result:
         """Read it to its end; where nobody could answer, the reason of the last is raised."""
-        if not self._begun:
+        if not self._started:
             async for _ in self:
                 pass
         result = self.result
@@ -131,4 +131,4 @@ class Talk:
         ended = next((one for one in reversed(self._events) if isinstance(one, RunEnded)), None)
         if ended is None:
             raise UsageError("This is not over: read it to its end, or await it.")
-        return result_of(self._events, ended)
+        return build_result(self._events, ended)

@@ -10,57 +10,57 @@ from litestar.types import ControllerRouterHandler
 
 from moot.server import openapi
 from moot.server.auth import Authentication, provide_caller
-from moot.server.errors import HANDLERS
-from moot.server.mcp.routes import mcp
-from moot.server.openai.errors import faced
+from moot.server.errors import EXCEPTION_HANDLERS
+from moot.server.mcp.routes import mcp_endpoint
+from moot.server.openai.errors import wrap_error_handler
 from moot.server.openai.routes import CompletionRoutes
-from moot.server.rate_limits import RateLimits, standard
-from moot.server.request_body import JsonRequest, plain
+from moot.server.rate_limits import RateLimits, request_rate
+from moot.server.request_body import JsonRequest, reject_nul
 from moot.server.routes import health
 from moot.server.routes.accounts import AccountRoutes
 from moot.server.routes.discussions import DiscussionRoutes
-from moot.server.routes.evaluations import TrialRoutes
+from moot.server.routes.evaluations import EvaluationRoutes
 from moot.server.routes.events import changes
 from moot.server.routes.files import FileRoutes
-from moot.server.routes.health import Scrapers
+from moot.server.routes.health import MetricsAccess
 from moot.server.routes.knowledge import KnowledgeRoutes
 from moot.server.routes.models import ModelRoutes
-from moot.server.routes.persona_suggestions import PerspectiveRoutes
+from moot.server.routes.persona_suggestions import PersonaSuggestionRoutes
 from moot.server.routes.personas import PersonaRoutes
-from moot.server.routes.presets import LineUpRoutes
+from moot.server.routes.presets import PresetRoutes
 from moot.server.routes.projects import ProjectRoutes
-from moot.server.routes.provider_keys import KeyRoutes
+from moot.server.routes.provider_keys import ProviderKeyRoutes
 from moot.server.routes.runs import LaneRoutes, RunRoutes, activity
 from moot.server.routes.stateless import chat
 from moot.server.routes.tools import ToolRoutes
 from moot.server.routes.transcripts import TranscriptRoutes
 from moot.server.routes.usage import BudgetRoutes, UsageRoutes
 from moot.server.routes.versions import VersionRoutes
-from moot.server.routes.whiteboard import BoardRoutes
+from moot.server.routes.whiteboard import WhiteboardRoutes
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 
 MAX_BODY = 1_000_000
 ROUTES: list[ControllerRouterHandler] = [
     AccountRoutes,
-    KeyRoutes,
+    ProviderKeyRoutes,
     ModelRoutes,
     DiscussionRoutes,
     VersionRoutes,
     RunRoutes,
     LaneRoutes,
     ToolRoutes,
-    BoardRoutes,
+    WhiteboardRoutes,
     TranscriptRoutes,
     chat,
     activity,
     FileRoutes,
     PersonaRoutes,
     ProjectRoutes,
-    LineUpRoutes,
+    PresetRoutes,
     KnowledgeRoutes,
-    TrialRoutes,
-    PerspectiveRoutes,
+    EvaluationRoutes,
+    PersonaSuggestionRoutes,
     UsageRoutes,
     BudgetRoutes,
     CompletionRoutes,
@@ -68,27 +68,32 @@ ROUTES: list[ControllerRouterHandler] = [
     health.readyz,
     health.metrics,
     changes,
-    mcp,
+    mcp_endpoint,
 ]
 
 
 def create_app(
     accounts: Accounts,
     limits: RateLimits,
-    local: Caller | None,
-    parts: Mapping[str, object],
+    local_caller: Caller | None,
+    services: Mapping[str, object],
     metrics_token: str | None = None,
 ) -> Litestar:
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
-    given = {**parts, "scrapers": Scrapers(metrics_token, local=local is not None)}
+    given = {**services, "scrapers": MetricsAccess(metrics_token, is_local=local_caller is not None)}
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
-        middleware=[Authentication(accounts, limits, local)],
-        guards=[standard, plain],
-        exception_handlers={kind: faced(handler) for kind, handler in HANDLERS.items()},
-        state=State({"limits": limits, "mcp": parts["mcp"]}),
-        openapi_config=openapi.config(),
+        dependencies={
+            "caller": provide_caller,
+            **{name: _provide_constant(part) for name, part in given.items()},
+        },
+        middleware=[Authentication(accounts, limits, local_caller)],
+        guards=[request_rate, reject_nul],
+        exception_handlers={
+            kind: wrap_error_handler(handler) for kind, handler in EXCEPTION_HANDLERS.items()
+        },
+        state=State({"limits": limits, "mcp": services["mcp"]}),
+        openapi_config=openapi.create_openapi_config(),
         request_class=JsonRequest,
         request_max_body_size=MAX_BODY,
         logging_config=None,
@@ -96,15 +101,15 @@ def create_app(
     )
 
 
-class _Given(Provide):
+class _ConstantProvide(Provide):
     """A dependency that is equal only to itself: Litestar compares all of them for every route."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
 
-def _given(part: object) -> Provide:
-    async def give() -> Any:
-        return part
+def _provide_constant(value: object) -> Provide:
+    async def provide_value() -> Any:
+        return value
 
-    return _Given(give, use_cache=True)
+    return _ConstantProvide(provide_value, use_cache=True)

@@ -9,20 +9,20 @@ from litestar.exceptions import ClientException
 
 from moot.server.auth import Revocations
 from moot.types.accounts import Caller
-from moot.types.errors import Refused
+from moot.types.errors import Forbidden
 
-EXTENSION = "moot.hang_up"
+ABORT_EXTENSION = "moot.hang_up"
 
 
-def offer(scope: Any, send: Any) -> None:
+def add_abort_extension(scope: Any, send: Any) -> None:
     """Put the word into a scope that comes straight from uvicorn."""
     if (transport := getattr(getattr(send, "__self__", None), "transport", None)) is not None:
-        scope.setdefault("extensions", {})[EXTENSION] = transport.abort
+        scope.setdefault("extensions", {})[ABORT_EXTENSION] = transport.abort
 
 
-def hang_up(scope: Any) -> bool:
+def abort_connection(scope: Any) -> bool:
     """Close the connection, and tell whether that could be done."""
-    if abort := scope.get("extensions", {}).get(EXTENSION):
+    if abort := scope.get("extensions", {}).get(ABORT_EXTENSION):
         abort()
     return abort is not None
 
@@ -30,17 +30,19 @@ def hang_up(scope: Any) -> bool:
 T = TypeVar("T")
 
 
-async def while_waited_for(
+async def run_until_disconnect(
     request: Request[Caller, Any, Any], revocations: Revocations, work: Coroutine[None, None, T]
 ) -> T:
     """Do the work; when whoever asked for it leaves, or may not ask any more, end it at once."""
     doing = asyncio.create_task(work)
-    leaving = asyncio.create_task(_left(request))
+    leaving = asyncio.create_task(_wait_for_disconnect(request))
     try:
-        with revocations.watching(request.user, doing.cancel):
+        with revocations.watch_credential(request.user, doing.cancel):
             await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if doing.cancelled():
-            raise Refused("These credentials ended while the work was done: log in again.", log_in=True)
+            raise Forbidden(
+                "These credentials ended while the work was done: log in again.", login_required=True
+            )
         if doing.done():
             return doing.result()
         raise ClientException("Whoever asked has left.")
@@ -50,6 +52,6 @@ async def while_waited_for(
         await asyncio.gather(doing, leaving, return_exceptions=True)
 
 
-async def _left(request: Request[Any, Any, Any]) -> None:
+async def _wait_for_disconnect(request: Request[Any, Any, Any]) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

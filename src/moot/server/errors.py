@@ -13,42 +13,42 @@ from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 from sqlalchemy.exc import IntegrityError
 
-from moot.server.validation_messages import worded
+from moot.server.validation_messages import explain_validation_error
 from moot.types.errors import (
-    Busy,
     Conflict,
-    Leaving,
+    DatabaseUnavailable,
+    Forbidden,
     MootError,
     NotFound,
     OverBudget,
     ProviderError,
-    Refused,
-    StoreUnavailable,
+    RateLimited,
+    ShuttingDown,
     UsageError,
 )
 
-STATUSES: Mapping[type[MootError], tuple[int, str]] = {
+ERROR_STATUSES: Mapping[type[MootError], tuple[int, str]] = {
     NotFound: (404, "Not found"),
-    Refused: (403, "Refused"),
+    Forbidden: (403, "Refused"),
     Conflict: (409, "Conflict"),
     OverBudget: (402, "Over the budget"),
-    Busy: (429, "Too many requests"),
-    StoreUnavailable: (503, "The database is not available"),
-    Leaving: (503, "The server is ending"),
+    RateLimited: (429, "Too many requests"),
+    DatabaseUnavailable: (503, "The database is not available"),
+    ShuttingDown: (503, "The server is ending"),
     ProviderError: (502, "The provider failed"),
     UsageError: (400, "Bad request"),
 }
-MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = 2
-WORDS = {
+PROBLEM_MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = 2
+STATUS_DETAILS = {
     404: "There is nothing at this address.",
     405: "This address does not take that method; Allow says which it takes.",
     413: "The body is too large: {limit:,} bytes are the most.",
 }
 
 # How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
-FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)
-NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
+FIELD_PREFIX = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)
+MSGSPEC_FIELD_NAME = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
 
 log = logging.getLogger(__name__)
 
@@ -68,51 +68,51 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     type: str = "about:blank"
 
 
-class ProblemAnswer(Response[bytes]):
+class ProblemResponse(Response[bytes]):
     """A problem on its way out, which may still be put in other words."""
 
     def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
         body = msgspec.json.encode(problem)
-        super().__init__(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+        super().__init__(body, status_code=problem.status, media_type=PROBLEM_MEDIA_TYPE, headers=headers)
         self.problem = problem
 
 
-def moot_error(_: Request[Any, Any, Any], error: MootError) -> ProblemAnswer:
-    return told_of(error)
+def handle_moot_error(_: Request[Any, Any, Any], error: MootError) -> ProblemResponse:
+    return problem_response(error)
 
 
-def told_of(error: MootError) -> ProblemAnswer:
-    status, title = next(known for kind, known in STATUSES.items() if isinstance(error, kind))
+def problem_response(error: MootError) -> ProblemResponse:
+    status, title = next(known for kind, known in ERROR_STATUSES.items() if isinstance(error, kind))
     headers: dict[str, str] = {}
-    if isinstance(error, Refused) and error.log_in:
+    if isinstance(error, Forbidden) and error.login_required:
         status, title = 401, "Not signed in"
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, Busy):
+    if isinstance(error, RateLimited):
         headers["Retry-After"] = str(max(1, round(error.retry_after + 0.5)))
     if status == 503:
-        headers["Retry-After"] = str(RETRY_SECONDS)
-    named = FIELD.match(str(error)) if status in {400, 404} else None
-    return ProblemAnswer(
+        headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    named = FIELD_PREFIX.match(str(error)) if status in {400, 404} else None
+    return ProblemResponse(
         Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers
     )
 
 
-def http_error(request: Request[Any, Any, Any], error: HTTPException) -> ProblemAnswer:
+def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> ProblemResponse:
     """Answer what Litestar itself refuses, such as a body that does not fit or a path that is not there."""
     if error.status_code >= 500:
-        return mistake(request, error)
+        return handle_unexpected_error(request, error)
     found: list[FieldError] = []
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         found = [_field_error(request, extra) for extra in error.extra]
-    detail = " ".join(f"{one.field}: {one.message}" for one in found) or _detail(request, error)
+    detail = " ".join(f"{one.field}: {one.message}" for one in found) or _http_error_detail(request, error)
     title = HTTPStatus(error.status_code).phrase.capitalize()
-    return ProblemAnswer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
+    return ProblemResponse(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
 
 
-def _detail(request: Request[Any, Any, Any], error: HTTPException) -> str:
+def _http_error_detail(request: Request[Any, Any, Any], error: HTTPException) -> str:
     if error.status_code == 413:
-        return WORDS[413].format(limit=request.route_handler.resolve_request_max_body_size() or 0)
-    return WORDS.get(error.status_code, error.detail)
+        return STATUS_DETAILS[413].format(limit=request.route_handler.resolve_request_max_body_size() or 0)
+    return STATUS_DETAILS.get(error.status_code, error.detail)
 
 
 def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> FieldError:
@@ -121,33 +121,33 @@ def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> F
         return FieldError("body", "There is none: send a JSON object.")
     parameters = request.route_handler.parsed_fn_signature.parameters
     if extra.get("source") == "body":
-        message = worded(said, parameters["data"].annotation, "" if key == "data" else key)
+        message = explain_validation_error(said, parameters["data"].annotation, "" if key == "data" else key)
     else:
-        message = worded(said, parameters[key].annotation) if key in parameters else said
+        message = explain_validation_error(said, parameters[key].annotation) if key in parameters else said
     if extra.get("source") == "header":
         return FieldError(key.replace("_", "-"), message)
-    if named := NAMED.fullmatch(said):
+    if named := MSGSPEC_FIELD_NAME.fullmatch(said):
         return FieldError(named[1] if key == "data" else f"{key}.{named[1]}", message)
     return FieldError("body" if key == "data" else key, message)
 
 
-def changed_meanwhile(_: Request[Any, Any, Any], __: IntegrityError) -> ProblemAnswer:
+def handle_integrity_error(_: Request[Any, Any, Any], __: IntegrityError) -> ProblemResponse:
     """What a request builds on was deleted, or made, while it was being done."""
-    return ProblemAnswer(
+    return ProblemResponse(
         Problem("Conflict", 409, "This was changed by another request at the same time: load it again.")
     )
 
 
-def mistake(request: Request[Any, Any, Any], error: Exception) -> ProblemAnswer:
+def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> ProblemResponse:
     log.error("a request failed", exc_info=error, extra={"method": request.method, "path": request.url.path})
-    return ProblemAnswer(
+    return ProblemResponse(
         Problem("Internal error", 500, "A mistake in Moot itself; the server's log says more.")
     )
 
 
-HANDLERS: ExceptionHandlersMap = {
-    MootError: moot_error,
-    HTTPException: http_error,
-    IntegrityError: changed_meanwhile,
-    Exception: mistake,
+EXCEPTION_HANDLERS: ExceptionHandlersMap = {
+    MootError: handle_moot_error,
+    HTTPException: handle_http_error,
+    IntegrityError: handle_integrity_error,
+    Exception: handle_unexpected_error,
 }

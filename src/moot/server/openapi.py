@@ -19,21 +19,21 @@ from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from moot import __version__
-from moot.prompts.attachments import MEDIA_TYPES
+from moot.prompts.attachments import ACCEPTED_MEDIA_TYPES
 from moot.server import sse
-from moot.server.auth import COOKIE, OPEN_TO_ALL
-from moot.server.errors import MEDIA_TYPE, Problem
+from moot.server.auth import OPEN_TO_ALL, SESSION_COOKIE
+from moot.server.errors import PROBLEM_MEDIA_TYPE, Problem
 from moot.server.event_cursors import Resync
 from moot.server.routes import files
-from moot.server.routes.health import SCHEME
-from moot.services.evaluations.improve import Progress
-from moot.services.persona_suggestions import Perspective
+from moot.server.routes.health import METRICS_SCHEME
+from moot.services.evaluations.improve import ImprovementEvent
+from moot.services.persona_suggestions import SuggestionEvent
 from moot.transcript.json_format import Transcript
-from moot.types.discussion_events import Change
+from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
-from moot.types.stateless import FRAMES
+from moot.types.stateless import EVENT_FRAMES
 
-PROBLEMS = {
+PROBLEM_DESCRIPTIONS = {
     400: "The request is not right; `errors` names the field",
     401: "Nobody is logged in, or not any more",
     402: "It would cost more than is left of the week's budget",
@@ -47,32 +47,32 @@ PROBLEMS = {
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
-EVENTS = "/api/events"  # where an id may be asked for that is not there
-STREAMS: Mapping[str, Any] = {
+EVENTS_PATH = "/api/events"  # where an id may be asked for that is not there
+STREAM_TYPES: Mapping[str, Any] = {
     "/api/runs/{id}/events": Event | Resync,
-    EVENTS: Change | Event | Resync,
-    "/api/trials/{id}/improve": Progress,
-    "/api/perspectives": Perspective,
-    "/api/stateless/chat": Union[tuple(FRAMES.values())],  # noqa: UP007 - of a list
+    EVENTS_PATH: DiscussionEvent | Event | Resync,
+    "/api/trials/{id}/improve": ImprovementEvent,
+    "/api/perspectives": SuggestionEvent,
+    "/api/stateless/chat": Union[tuple(EVENT_FRAMES.values())],  # noqa: UP007 - of a list
 }
-GIVEN: Mapping[str, Any] = {"/api/discussions/{id}/transcript.json": Transcript}  # bit by bit
-ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
-UPLOAD = "/api/files"
-BINARY_ANSWERS: Mapping[str, Collection[str]] = {  # media types by path
-    "/api/files/{id}/content": MEDIA_TYPES,
+RESPONSE_TYPES: Mapping[str, Any] = {"/api/discussions/{id}/transcript.json": Transcript}  # bit by bit
+MODEL_CALL_TAGS = ("trials", "perspectives")  # groups that ask models outside of any run
+UPLOAD_PATH = "/api/files"
+BINARY_RESPONSES: Mapping[str, Collection[str]] = {  # media types by path
+    "/api/files/{id}/content": ACCEPTED_MEDIA_TYPES,
     "/api/discussions/{id}/board.png": ("image/png",),
 }
-METRICS = "/metrics"  # not there for everybody
-REFERENCE = "#/components/schemas/{name}"
+METRICS_PATH = "/metrics"  # not there for everybody
+REF_TEMPLATE = "#/components/schemas/{name}"
 
-BINARY = {"type": "string", "format": "binary"}
+BINARY_SCHEMA = {"type": "string", "format": "binary"}
 
-SUCCESS = ("200", "201", "202")
+SUCCESS_STATUSES = ("200", "201", "202")
 
-Shape = dict[str, Any]
+JsonSchema = dict[str, Any]
 
 
-class Form:
+class MultipartForm:
     """Stands for what an upload takes in, which is not JSON."""
 
 
@@ -82,26 +82,30 @@ class Operation(Struct, frozen=True, kw_only=True):
     path: str
     method: str
     is_open: bool
-    takes: Any
-    gives: Any
+    request_type: Any
+    response_type: Any
 
 
-class Description(OpenAPIRenderPlugin):
+class OpenApiJsonPlugin(OpenAPIRenderPlugin):
     def __init__(self) -> None:
         super().__init__(path=["/", "/openapi.json"], media_type=MediaType.JSON)
-        self._rendered = b""
+        self._document = b""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        if not self._rendered:
-            self._rendered = msgspec.json.encode(completed(openapi_schema, list(operations(request.app))))
-        return self._rendered
+        if not self._document:
+            self._document = msgspec.json.encode(
+                complete_schema(openapi_schema, list(list_operations(request.app)))
+            )
+        return self._document
 
 
-def config() -> OpenAPIConfig:
+def create_openapi_config() -> OpenAPIConfig:
     schemes: dict[str, SecurityScheme | Reference] = {
         "token": SecurityScheme(type="http", scheme="bearer", description="An API token"),
-        "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=COOKIE),
-        SCHEME: SecurityScheme(type="http", scheme="bearer", description="The setting `metrics_token`"),
+        "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=SESSION_COOKIE),
+        METRICS_SCHEME: SecurityScheme(
+            type="http", scheme="bearer", description="The setting `metrics_token`"
+        ),
     }
     return OpenAPIConfig(
         title="Moot",
@@ -114,7 +118,7 @@ def config() -> OpenAPIConfig:
         openapi_router=Router(
             "/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL
         ),
-        render_plugins=[Description()],
+        render_plugins=[OpenApiJsonPlugin()],
     )
 
 
@@ -123,25 +127,25 @@ def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> 
     return f"{min(handler.resolve_tags())}_{handler.handler_name}"
 
 
-def operations(app: Litestar) -> Iterator[Operation]:
+def list_operations(app: Litestar) -> Iterator[Operation]:
     """Find out what every route takes and gives."""
     for route in app.routes:
         for method, (handler, _) in route.route_handler_map.items() if isinstance(route, HTTPRoute) else ():
             if handler.resolve_include_in_schema() and method != "OPTIONS":
                 data = handler.parsed_fn_signature.parameters.get("data")
-                is_upload = (route.path_format, method) == (UPLOAD, "POST")
+                is_upload = (route.path_format, method) == (UPLOAD_PATH, "POST")
                 yield Operation(
                     path=route.path_format,
                     method=method.lower(),
                     is_open=bool(handler.opt.get("open_to_all")),
-                    takes=Form if is_upload else data.annotation if data else None,
-                    gives=STREAMS.get(route.path_format)
-                    or GIVEN.get(route.path_format)
-                    or _returned(handler.parsed_fn_signature.return_type),
+                    request_type=MultipartForm if is_upload else data.annotation if data else None,
+                    response_type=STREAM_TYPES.get(route.path_format)
+                    or RESPONSE_TYPES.get(route.path_format)
+                    or _response_type(handler.parsed_fn_signature.return_type),
                 )
 
 
-def _returned(type_: FieldDefinition) -> Any:
+def _response_type(type_: FieldDefinition) -> Any:
     if type_.is_subclass_of(Stream):
         return None
     if type_.is_subclass_of(Response):
@@ -149,64 +153,79 @@ def _returned(type_: FieldDefinition) -> Any:
     return None if type_.annotation in {str, NoneType} else type_.annotation
 
 
-def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, Any]:
+def complete_schema(schema: dict[str, Any], operations: list[Operation]) -> dict[str, Any]:
     """Put the exact shapes into a description, and what may go wrong."""
-    types = [type_ for one in described for type_ in (one.takes, one.gives) if type_ not in {None, Form}]
-    shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REFERENCE)
+    types = [
+        type_
+        for one in operations
+        for type_ in (one.request_type, one.response_type)
+        if type_ not in {None, MultipartForm}
+    ]
+    shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REF_TEMPLATE)
     schema["components"]["schemas"] = components
     shape_of = dict(zip([*types, Problem], shapes, strict=True))
-    for one in described:
+    for one in operations:
         told = schema["paths"][one.path][one.method]
-        if one.takes is not None:
-            told["requestBody"] = _form() if one.takes is Form else _body(one.takes, shape_of[one.takes])
-        if one.gives is not None:
-            _success(told)["content"] = _content(one, shape_of[one.gives])
-        if kinds := BINARY_ANSWERS.get(one.path):
-            _success(told)["content"] = {kind: {"schema": BINARY} for kind in kinds}
+        if one.request_type is not None:
+            told["requestBody"] = (
+                _form_body()
+                if one.request_type is MultipartForm
+                else _request_body(one.request_type, shape_of[one.request_type])
+            )
+        if one.response_type is not None:
+            _success_response(told)["content"] = _response_content(one, shape_of[one.response_type])
+        if kinds := BINARY_RESPONSES.get(one.path):
+            _success_response(told)["content"] = {kind: {"schema": BINARY_SCHEMA} for kind in kinds}
         told["responses"].get("204", {}).pop("content", None)
-        for status in _may_go_wrong(one, told["tags"]):
+        for status in _error_statuses(one, told["tags"]):
             told["responses"][str(status)] = {
-                "description": PROBLEMS[status],
-                "content": {MEDIA_TYPE: {"schema": shape_of[Problem]}},
+                "description": PROBLEM_DESCRIPTIONS[status],
+                "content": {PROBLEM_MEDIA_TYPE: {"schema": shape_of[Problem]}},
             }
         if one.is_open:
             told.setdefault("security", [])
     return schema
 
 
-def _body(type_: Any, shape: Shape) -> Shape:
+def _request_body(type_: Any, shape: JsonSchema) -> JsonSchema:
     return {"required": NoneType not in get_args(type_), "content": {MediaType.JSON: {"schema": shape}}}
 
 
-def _form() -> Shape:
-    form = {"type": "object", "required": [files.FIELD], "properties": {files.FIELD: BINARY}}
-    return {"required": True, "content": {files.MEDIA_TYPE: {"schema": form}}}
+def _form_body() -> JsonSchema:
+    form = {"type": "object", "required": [files.FILE_FIELD], "properties": {files.FILE_FIELD: BINARY_SCHEMA}}
+    return {"required": True, "content": {files.FORM_MEDIA_TYPE: {"schema": form}}}
 
 
-def _success(told: Shape) -> Shape:
-    answer: Shape = next(answer for status, answer in told["responses"].items() if status in SUCCESS)
+def _success_response(operation_schema: JsonSchema) -> JsonSchema:
+    answer: JsonSchema = next(
+        answer for status, answer in operation_schema["responses"].items() if status in SUCCESS_STATUSES
+    )
     return answer
 
 
-def _content(operation: Operation, shape: Shape) -> Shape:
+def _response_content(operation: Operation, shape: JsonSchema) -> JsonSchema:
     """Describe what is given; the events of a stream are JSON inside their `data`."""
-    if operation.path not in STREAMS:
+    if operation.path not in STREAM_TYPES:
         return {MediaType.JSON: {"schema": shape}}
     data = {"type": "string", "contentMediaType": MediaType.JSON, "contentSchema": shape}
     frame = {"type": "object", "required": ["data"], "properties": {"data": data}}
-    return {sse.MEDIA_TYPE: {"schema": frame}}
+    return {sse.SSE_MEDIA_TYPE: {"schema": frame}}
 
 
-def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
+def _error_statuses(operation: Operation, tags: list[str]) -> Iterator[int]:
     yield from (400, 401, 403, 429, 503)
-    if "{" in operation.path or operation.takes is not None or operation.path in {METRICS, EVENTS}:
+    if (
+        "{" in operation.path
+        or operation.request_type is not None
+        or operation.path in {METRICS_PATH, EVENTS_PATH}
+    ):
         yield 404
     if operation.method != "get":
         yield 409
-    if operation.takes is not None:
+    if operation.request_type is not None:
         yield from (408, 413, 415)
-    starting = {"discussions", "versions", "knowledge", "lanes", "stateless", *ASKING}
+    starting = {"discussions", "versions", "knowledge", "lanes", "stateless", *MODEL_CALL_TAGS}
     if operation.method == "post" and starting & set(tags):
         yield 402
-    if {"knowledge", *ASKING} & set(tags):
+    if {"knowledge", *MODEL_CALL_TAGS} & set(tags):
         yield 502

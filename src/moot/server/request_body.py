@@ -18,7 +18,7 @@ BODY_SECONDS = 30.0
 
 
 @asynccontextmanager
-async def coming_within(seconds: float) -> AsyncIterator[None]:
+async def limit_body_time(seconds: float) -> AsyncIterator[None]:
     """Say it where a body does not come in time, or not to its end."""
     try:
         async with asyncio.timeout(seconds):
@@ -35,7 +35,7 @@ async def coming_within(seconds: float) -> AsyncIterator[None]:
 
 class JsonRequest(Request[Any, Any, Any]):
     async def body(self) -> bytes:
-        async with coming_within(BODY_SECONDS):
+        async with limit_body_time(BODY_SECONDS):
             return await super().body()
 
     async def json(self) -> Any:
@@ -53,22 +53,22 @@ class JsonRequest(Request[Any, Any, Any]):
             raise UsageError("body: it is not UTF-8.") from error
         except RecursionError as error:
             raise UsageError("body: it is nested too deeply.") from error
-        return without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
+        return strip_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
 
 
-def without_nul(value: Any) -> Any:
+def strip_nul(value: Any) -> Any:
     match value:
         case str():
             return value.replace("\0", "")
         case list():
-            return [without_nul(item) for item in value]
+            return [strip_nul(item) for item in value]
         case dict():
-            return {without_nul(name): without_nul(item) for name, item in value.items()}
+            return {strip_nul(name): strip_nul(item) for name, item in value.items()}
         case _:
             return value
 
 
-async def plain(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+async def reject_nul(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
     """Guard every route: no database looks for a NUL character, and nothing has one in its name."""
     if "\0" in connection.scope["path"]:
         raise NotFound("Nothing is here: an id has no NUL character.")

@@ -8,21 +8,29 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from moot.services.participants import Wanted
-from moot.types.billing import MOST_DOLLARS
+from moot.types.billing import MAX_AMOUNT_USD
 from moot.types.debate import Debate
 from moot.types.discussions import DiscussionStatus
 from moot.types.errors import UsageError
-from moot.types.modes import BUDGET, EARLY, MOST_TURNS, TURNS, Advisors, Directed, ModeName
+from moot.types.modes import (
+    DEFAULT_ADVISOR_BUDGET,
+    DEFAULT_EARLY_TURNS,
+    DEFAULT_LESSON_TURNS,
+    MAX_LESSON_TURNS,
+    Advisors,
+    Directed,
+    ModeName,
+)
 from moot.types.participants import Participant, participant_id
 from moot.types.primitives import ModelName
 
-Words = Annotated[str, Meta(min_length=1, max_length=10_000)]
+MessageText = Annotated[str, Meta(min_length=1, max_length=10_000)]
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
-Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
-Cap = Annotated[float, Meta(gt=0, le=MOST_DOLLARS)]
+ParticipantList = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
+MaxCostUsd = Annotated[float, Meta(gt=0, le=MAX_AMOUNT_USD)]
 IdempotencyKey = Annotated[
     str | None,
     HeaderParameter(
@@ -45,7 +53,7 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ranking: bool = True
     ledger: bool = True
 
-    def checked(self, participants: Sequence[Participant]) -> Debate:
+    def to_debate(self, participants: Sequence[Participant]) -> Debate:
         """Turn what was asked for into rules that these participants can keep."""
         known = [who.id for who in participants]
         lead = participant_id(self.lead) if self.lead is not None else None
@@ -59,23 +67,23 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class AdvisorRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    early: Annotated[int, Meta(ge=0, le=100)] = EARLY
-    budget: Annotated[int, Meta(ge=1000, le=2_000_000)] = BUDGET
+    early: Annotated[int, Meta(ge=0, le=100)] = DEFAULT_EARLY_TURNS
+    budget: Annotated[int, Meta(ge=1000, le=2_000_000)] = DEFAULT_ADVISOR_BUDGET
     cross_talk: bool = False
     synthesis: bool = False
 
-    def checked(self) -> Advisors:
+    def to_advisors(self) -> Advisors:
         return Advisors(**asdict(self))
 
 
 class LessonRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`trigger` is the name or id of who speaks first; None lets the director choose."""
 
-    turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = TURNS
+    turns: Annotated[int, Meta(ge=1, le=MAX_LESSON_TURNS)] = DEFAULT_LESSON_TURNS
     trigger: Id | None = None
     topic: Annotated[str, Meta(max_length=2000)] = ""
 
-    def checked(self, participants: Sequence[Participant]) -> Directed:
+    def to_directed(self, participants: Sequence[Participant]) -> Directed:
         """Turn what was asked for into rules that these participants can keep."""
         known = [who.id for who in participants]
         trigger = participant_id(self.trigger) if self.trigger is not None else None
@@ -94,8 +102,8 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cost in US dollars.
     """
 
-    message: Words
-    participants: Table
+    message: MessageText
+    participants: ParticipantList
     title: Title | None = None
     mode: ModeName | None = None
     rounds: Rounds = 2
@@ -108,7 +116,7 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     directed: LessonRules | None = None
     clerk: ModelName | None = None
     files: FileIds = ()
-    cap: Cap | None = None
+    cap: MaxCostUsd | None = None
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,7 +125,7 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     title: Title | UnsetType = UNSET
     status: DiscussionStatus | UnsetType = UNSET
     mode: ModeName | UnsetType = UNSET
-    participants: Table | UnsetType = UNSET
+    participants: ParticipantList | UnsetType = UNSET
     rounds: Rounds | UnsetType = UNSET
     persona: Id | UnsetType | None = UNSET
     project: Id | UnsetType | None = UNSET
@@ -135,10 +143,10 @@ class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `files` are ids of files, `cap` is what the answer may cost in US dollars.
     """
 
-    message: Words
+    message: MessageText
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
     files: FileIds = ()
-    cap: Cap | None = None
+    cap: MaxCostUsd | None = None
 
 
 class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,15 +177,15 @@ class ChosenVersion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     version: Id
 
 
-def said(words: str, field: str = "message") -> str:
+def require_text(text: str, field: str = "message") -> str:
     """Refuse words that say nothing."""
-    if not words.strip():
+    if not text.strip():
         raise UsageError(f"{field}: it is empty: write something.")
-    return words
+    return text
 
 
-Limit = Annotated[int, QueryParameter(ge=1, le=100)]
-Cursor = Annotated[
+PageLimit = Annotated[int, QueryParameter(ge=1, le=100)]
+PageCursor = Annotated[
     str | None,
     QueryParameter(
         max_length=200, pattern=r"^[A-Za-z0-9_=-]+(?!\n)$", description="The `next` of the page before"

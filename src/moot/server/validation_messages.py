@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec import inspect
 
-from moot.server.event_cursors import MARK
-from moot.server.schemas import Cursor
+from moot.server.event_cursors import CURSOR_PATTERN
+from moot.server.schemas import PageCursor
 from moot.types.personas import Colour
-from moot.types.primitives import NO_NUL, ONE_LINE, VISIBLE, ModelName
-from moot.types.stateless import KEY
+from moot.types.primitives import NO_NUL_PATTERN, ONE_LINE_PATTERN, VISIBLE_START_PATTERN, ModelName
+from moot.types.stateless import API_KEY_PATTERN
 
-KINDS = {
+TYPE_NAMES = {
     "int": "a whole number",
     "float": "a number",
     "str": "text",
@@ -20,91 +20,91 @@ KINDS = {
     "array": "a list",
     "object": "an object",
 }
-UNITS = {"str": "characters", "array": "entries"}
-PATTERNS = {
-    NO_NUL: "It must not hold a NUL character.",
-    VISIBLE: "It must begin with something to see, not with a space.",
-    ONE_LINE: "It must be one line, with no space at its ends.",
-    KEY: "A key has only visible ASCII characters: paste it without spaces or line breaks.",
+LENGTH_UNITS = {"str": "characters", "array": "entries"}
+PATTERN_MESSAGES = {
+    NO_NUL_PATTERN: "It must not hold a NUL character.",
+    VISIBLE_START_PATTERN: "It must begin with something to see, not with a space.",
+    ONE_LINE_PATTERN: "It must be one line, with no space at its ends.",
+    API_KEY_PATTERN: "A key has only visible ASCII characters: paste it without spaces or line breaks.",
     ModelName.__metadata__[0].pattern: "Write provider/model, such as ollama/llama3.2.",  # type: ignore[attr-defined]
     Colour.__metadata__[0].pattern: "Write a colour as #rrggbb, such as #4a7c59.",  # type: ignore[attr-defined]
-    MARK: "Write a run and the number of the last event that you have of it, such as run_x:57.",
-    Cursor.__metadata__[0].pattern: "Take it from the `next` of the page before.",  # type: ignore[attr-defined]
+    CURSOR_PATTERN: "Write a run and the number of the last event that you have of it, such as run_x:57.",
+    PageCursor.__metadata__[0].pattern: "Take it from the `next` of the page before.",  # type: ignore[attr-defined]
 }
 
 # How msgspec says what does not fit.
-VALUE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
-TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
-LENGTH = re.compile(r"Expected `(str|array)` of length (>=|<=) (\d+)")
-SIZE = re.compile(r"Expected `(?:int|float)` (>=|<=) ([\d.]+)")
-MORE = re.compile(r"Expected `(?:int|float)` > ([\d.]+)")
-PATTERN = "Expected `str` matching regex "
-DAY = "Invalid RFC3339 encoded date"
-MISSING = "Object missing required field"
-UNKNOWN = "Object contains unknown field"
+INVALID_ENUM = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
+WRONG_TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+WRONG_LENGTH = re.compile(r"Expected `(str|array)` of length (>=|<=) (\d+)")
+OUT_OF_RANGE = re.compile(r"Expected `(?:int|float)` (>=|<=) ([\d.]+)")
+NOT_GREATER = re.compile(r"Expected `(?:int|float)` > ([\d.]+)")
+PATTERN_PREFIX = "Expected `str` matching regex "
+INVALID_DATE = "Invalid RFC3339 encoded date"
+MISSING_FIELD = "Object missing required field"
+UNKNOWN_FIELD = "Object contains unknown field"
 
 
-def worded(message: str, type_: Any, path: str = "") -> str:
+def explain_validation_error(message: str, type_: Any, path: str = "") -> str:
     """Say what msgspec says of the value at a path, such as `participants[0].model`, in a type."""
-    here = list(_at(type_, path))
-    if message.startswith(MISSING):
+    here = list(_types_at(type_, path))
+    if message.startswith(MISSING_FIELD):
         return "It is missing."
-    if message.startswith(UNKNOWN):
-        return f"There is no such field; known are {', '.join(_fields(here))}."
-    if message == DAY:
+    if message.startswith(UNKNOWN_FIELD):
+        return f"There is no such field; known are {', '.join(_field_names(here))}."
+    if message == INVALID_DATE:
         return "Write a day as 2026-11-15."
-    if found := VALUE.fullmatch(message):
-        return f"{found[1]!r} is none of {', '.join(_values(here))}."
-    if found := TYPE.fullmatch(message):
-        return _other_type(found[1], _values(here))
-    if found := LENGTH.fullmatch(message):
-        return _other_length(found[1], found[2], int(found[3]))
-    if found := SIZE.fullmatch(message):
-        return f"It must be at {_side(found[1])} {found[2]}."
-    if found := MORE.fullmatch(message):
+    if found := INVALID_ENUM.fullmatch(message):
+        return f"{found[1]!r} is none of {', '.join(_literal_values(here))}."
+    if found := WRONG_TYPE.fullmatch(message):
+        return _type_message(found[1], _literal_values(here))
+    if found := WRONG_LENGTH.fullmatch(message):
+        return _length_message(found[1], found[2], int(found[3]))
+    if found := OUT_OF_RANGE.fullmatch(message):
+        return f"It must be at {_bound_word(found[1])} {found[2]}."
+    if found := NOT_GREATER.fullmatch(message):
         return f"It must be more than {float(found[1]):g}."
-    if message.startswith(PATTERN):
-        return next((words for pattern, words in PATTERNS.items() if repr(pattern) in message), message)
+    if message.startswith(PATTERN_PREFIX):
+        return next(
+            (words for pattern, words in PATTERN_MESSAGES.items() if repr(pattern) in message), message
+        )
     return message
 
 
-def _other_type(wanted: str, values: list[str]) -> str:
+def _type_message(expected: str, values: list[str]) -> str:
     if values:
         return f"It must be one of {', '.join(values)}."
-    return (
-        f"It must be {' or '.join(KINDS.get(kind, kind) for kind in wanted.split(' | ') if kind != 'null')}."
-    )
+    return f"It must be {' or '.join(TYPE_NAMES.get(kind, kind) for kind in expected.split(' | ') if kind != 'null')}."
 
 
-def _other_length(kind: str, sign: str, length: int) -> str:
+def _length_message(kind: str, sign: str, length: int) -> str:
     if (sign, length) == (">=", 1):
         return "It must not be empty."
-    return f"It must have at {_side(sign)} {length:,} {UNITS[kind]}."
+    return f"It must have at {_bound_word(sign)} {length:,} {LENGTH_UNITS[kind]}."
 
 
-def _side(sign: str) -> str:
+def _bound_word(sign: str) -> str:
     return "least" if sign == ">=" else "most"
 
 
-def _at(type_: Any, path: str) -> Iterator[inspect.Type]:
+def _types_at(type_: Any, path: str) -> Iterator[inspect.Type]:
     """Find what may be at a path: more than one type, where there is a choice."""
-    types = _choices([inspect.type_info(type_)])
+    types = _flatten_unions([inspect.type_info(type_)])
     for step in re.findall(r"[^.\[\]]+", path):
-        types = _choices(_steps(types, step))
+        types = _flatten_unions(_child_types(types, step))
     return types
 
 
-def _choices(types: Iterable[inspect.Type]) -> Iterator[inspect.Type]:
+def _flatten_unions(types: Iterable[inspect.Type]) -> Iterator[inspect.Type]:
     for one in types:
         if isinstance(one, inspect.UnionType):
-            yield from _choices(one.types)
+            yield from _flatten_unions(one.types)
         elif isinstance(one, inspect.Metadata):  # a description of it
-            yield from _choices([one.type])
+            yield from _flatten_unions([one.type])
         else:
             yield one
 
 
-def _steps(types: Iterable[inspect.Type], step: str) -> Iterator[inspect.Type]:
+def _child_types(types: Iterable[inspect.Type], step: str) -> Iterator[inspect.Type]:
     for one in types:
         if isinstance(one, inspect.StructType):
             yield from (field.type for field in one.fields if field.encode_name == step)
@@ -112,10 +112,10 @@ def _steps(types: Iterable[inspect.Type], step: str) -> Iterator[inspect.Type]:
             yield one.item_type
 
 
-def _fields(types: Iterable[inspect.Type]) -> list[str]:
+def _field_names(types: Iterable[inspect.Type]) -> list[str]:
     structs = (one for one in types if isinstance(one, inspect.StructType))
     return [field.encode_name for struct in structs for field in struct.fields]
 
 
-def _values(types: Iterable[inspect.Type]) -> list[str]:
+def _literal_values(types: Iterable[inspect.Type]) -> list[str]:
     return [str(value) for one in types if isinstance(one, inspect.LiteralType) for value in one.values]

@@ -8,40 +8,40 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.engine.attachments import Attaching
-from moot.prompts.language import detect
-from moot.services.billing import Treasury
-from moot.services.channel_memory import Remembering
-from moot.services.run_plans import Planning
-from moot.services.titles import Titles
+from moot.engine.attachments import Attachments
+from moot.prompts.language import detect_language
+from moot.services.billing import BudgetService
+from moot.services.channel_memory import ChannelMemory
+from moot.services.run_plans import RunPlanner
+from moot.services.titles import TitleGenerator
 from moot.store.database import Database
 from moot.store.discussions.discussions import (
     Discussions,
     add_discussion,
     add_message,
-    hold,
-    place_last,
-    refuse_if_live,
-    take_up,
-    tell_change,
+    lock_discussions,
+    notify_discussion_change,
+    reactivate_discussion,
+    reject_if_live,
+    set_last_position,
 )
-from moot.store.discussions.files import hold_files
-from moot.store.idempotency import earlier_reply, keep_reply
-from moot.store.runs.runs import add_run, interrupt
+from moot.store.discussions.files import lock_files
+from moot.store.idempotency import reserve_idempotency_key, store_idempotent_reply
+from moot.store.runs.runs import add_run, interrupt_runs
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.debate import Debate
 from moot.types.discussions import Discussion, Message, Run
-from moot.types.errors import Leaving
-from moot.types.modes import MOST_TURNS, Advisors, Directed
+from moot.types.errors import ShuttingDown
+from moot.types.modes import MAX_LESSON_TURNS, Advisors, Directed
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-TITLE = 80
+MAX_TITLE_CHARS = 80
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class NewDiscussion(Struct, frozen=True, kw_only=True):
     """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost.
 
     `answering` are those who answer first, one after the other, while all hear it; None is as the mode says.
@@ -93,169 +93,185 @@ class Started(Struct, frozen=True, kw_only=True):
     run: Run
 
 
-class Hall:
+class DiscussionService:
     """`clerk` is that of every discussion which names no other; None is nobody."""
 
     def __init__(
         self,
         database: Database,
-        planning: Planning,
+        run_planner: RunPlanner,
         worker: str,
         start: Callable[[str], None],
-        attaching: Attaching,
-        titles: Titles,
-        treasury: Treasury,
-        remembering: Remembering,
-        clerk: str | None = None,
+        attachments: Attachments,
+        title_generator: TitleGenerator,
+        budget_service: BudgetService,
+        channel_memory: ChannelMemory,
+        task_model: str | None = None,
     ) -> None:
         self._database = database
         self._discussions = Discussions(database)
-        self._planning = planning
+        self._run_planner = run_planner
         self._worker = worker
         self._start = start
-        self._attaching = attaching
-        self._titles = titles
-        self._treasury = treasury
-        self._remembering = remembering
-        self._clerk = clerk
-        self._leaving = False
+        self._attachments = attachments
+        self._title_generator = title_generator
+        self._budget_service = budget_service
+        self._channel_memory = channel_memory
+        self._task_model = task_model
+        self._draining = False
 
-    def leave(self) -> None:
+    def drain(self) -> None:
         """Take in nothing new: this process is about to end."""
-        self._leaving = True
+        self._draining = True
 
     @property
-    def leaving(self) -> bool:
-        return self._leaving
+    def draining(self) -> bool:
+        return self._draining
 
-    def refuse_if_leaving(self) -> None:
-        if self._leaving:
-            raise Leaving("This server is ending: ask again in a moment.")
+    def reject_if_draining(self) -> None:
+        if self._draining:
+            raise ShuttingDown("This server is ending: ask again in a moment.")
 
-    async def open(self, caller: Caller, opening: Opening, key: str | None = None) -> Started:
+    async def create(self, caller: Caller, new_discussion: NewDiscussion, key: str | None = None) -> Started:
         """Open a discussion with its first message."""
-        language = opening.language
+        language = new_discussion.language
         if language is None:
-            language = await asyncio.to_thread(detect, opening.message)
-        discussion = self.drafted(opening, language)
-        plan = _called_upon(await self._planning.plan(caller.tenant, discussion), opening.answering)
-        plan = await self._recalled(caller, discussion, plan, opening)
-        plan = replace(plan, cap=opening.cap)
-        await self._attaching.check(caller.tenant, opening.files, plan)
-        started = _started(discussion, plan, opening.message, opening.files)
-        taken = await self._take_in(caller, started, plan, key, opening, new=True)
+            language = await asyncio.to_thread(detect_language, new_discussion.message)
+        discussion = self.draft_discussion(new_discussion, language)
+        plan = _limit_responders(
+            await self._run_planner.plan_run(caller.tenant, discussion), new_discussion.answering
+        )
+        plan = await self._add_channel_memory(caller, discussion, plan, new_discussion)
+        plan = replace(plan, cap=new_discussion.cap)
+        await self._attachments.validate_attachments(caller.tenant, new_discussion.files, plan)
+        started = _prepare_run(discussion, plan, new_discussion.message, new_discussion.files)
+        taken = await self._store_and_start(caller, started, plan, key, new_discussion, is_new=True)
         is_new = taken.run.id == started.run.id  # and was not taken in before, with the same key
-        if is_new and opening.title is None:
-            self._titles.want(_payer(caller, taken), discussion, opening.message)
+        if is_new and new_discussion.title is None:
+            self._title_generator.request_title(_payer_for(caller, taken), discussion, new_discussion.message)
         return taken
 
-    async def say(self, caller: Caller, saying: Saying, key: str | None = None) -> Started:
+    async def send_message(self, caller: Caller, new_message: Saying, key: str | None = None) -> Started:
         """Say something in a discussion; what is still being said in it comes to an end."""
-        discussion = await self._discussions.get(caller.tenant, saying.discussion)
-        plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
-        plan = await self._recalled(caller, discussion, _called_upon(plan, saying.answering), saying)
-        plan = replace(plan, cap=saying.cap)
-        await self._attaching.check(caller.tenant, saying.files, plan)
-        started = _started(_taken_up(discussion), plan, saying.message, saying.files)
-        return await self._take_in(caller, started, plan, key, saying)
+        discussion = await self._discussions.get_discussion(caller.tenant, new_message.discussion)
+        plan = await self._run_planner.plan_run(caller.tenant, discussion, to=new_message.to)
+        plan = await self._add_channel_memory(
+            caller, discussion, _limit_responders(plan, new_message.answering), new_message
+        )
+        plan = replace(plan, cap=new_message.cap)
+        await self._attachments.validate_attachments(caller.tenant, new_message.files, plan)
+        started = _prepare_run(_mark_active(discussion), plan, new_message.message, new_message.files)
+        return await self._store_and_start(caller, started, plan, key, new_message)
 
-    async def go_on(
+    async def continue_(
         self, caller: Caller, id: str, turns: int, key: str | None = None, first: str | None = None
     ) -> Started:
         """Let the table go on by itself, beginning with a participant, or the one after the last speaker."""
-        discussion = await self._discussions.get(caller.tenant, id)
-        said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
-        plan = await self._planning.plan(caller.tenant, discussion)
-        plan = await self._recalled(caller, discussion, _going_on(plan, turns, said, first))
-        started = _started(_taken_up(discussion), plan, None)
-        return await self._take_in(caller, started, plan, key, (id, turns, *([first] if first else ())))
+        discussion = await self._discussions.get_discussion(caller.tenant, id)
+        said = await self._discussions.list_messages(id, limit=len(discussion.participants) + 1)
+        plan = await self._run_planner.plan_run(caller.tenant, discussion)
+        plan = await self._add_channel_memory(
+            caller, discussion, _continuation_plan(plan, turns, said, first)
+        )
+        started = _prepare_run(_mark_active(discussion), plan, None)
+        return await self._store_and_start(
+            caller, started, plan, key, (id, turns, *([first] if first else ()))
+        )
 
-    async def again(
-        self, caller: Caller, id: str, plan: Plan, key: str | None = None, request: object = None
+    async def regenerate(
+        self, caller: Caller, id: str, plan: RunPlan, key: str | None = None, request: object = None
     ) -> Started:
         """Let an answer be given anew, as planned, unless the table is speaking."""
-        discussion = await self._discussions.get(caller.tenant, id)
-        return await self._take_in(caller, _started(_taken_up(discussion), plan, None), plan, key, request)
+        discussion = await self._discussions.get_discussion(caller.tenant, id)
+        return await self._store_and_start(
+            caller, _prepare_run(_mark_active(discussion), plan, None), plan, key, request
+        )
 
-    async def _recalled(
-        self, caller: Caller, discussion: Discussion, plan: Plan, by: Opening | Saying | None = None
-    ) -> Plan:
-        """Let the table know what was said in its channel before, if it has one."""
-        where, who = (by.channel, by.author) if by else (None, None)
-        return await self._remembering.recall(caller.tenant, discussion.id, plan, where, who)
-
-    def drafted(self, opening: Opening, language: str) -> Discussion:
-        """Make the discussion that somebody wants, which is stored nowhere yet."""
-        return _discussion(opening, language, opening.clerk or self._clerk)
-
-    async def _take_in(
+    async def _add_channel_memory(
         self,
         caller: Caller,
-        started: Started,
-        plan: Plan,
+        discussion: Discussion,
+        plan: RunPlan,
+        source: NewDiscussion | Saying | None = None,
+    ) -> RunPlan:
+        """Let the table know what was said in its channel before, if it has one."""
+        where, who = (source.channel, source.author) if source else (None, None)
+        return await self._channel_memory.add_memory_to_plan(caller.tenant, discussion.id, plan, where, who)
+
+    def draft_discussion(self, new_discussion: NewDiscussion, language: str) -> Discussion:
+        """Make the discussion that somebody wants, which is stored nowhere yet."""
+        return _build_discussion(new_discussion, language, new_discussion.clerk or self._task_model)
+
+    async def _store_and_start(
+        self,
+        caller: Caller,
+        started_run: Started,
+        plan: RunPlan,
         key: str | None,
         request: object,
         *,
-        new: bool = False,
+        is_new: bool = False,
     ) -> Started:
         """Store all of it or nothing, then let the run begin."""
-        self.refuse_if_leaving()
-        due = await self._treasury.due(caller, plan, started.message, None if new else started.discussion.id)
+        self.reject_if_draining()
+        due = await self._budget_service.required_reservation(
+            caller, plan, started_run.message, None if is_new else started_run.discussion.id
+        )
         async with self._database.write() as connection:
             if key is not None:
-                earlier = await earlier_reply(
+                earlier = await reserve_idempotency_key(
                     self._database, connection, caller.tenant, key, request, Started
                 )
                 if earlier is not None:
                     return earlier
-            id = started.discussion.id
-            if new:
-                await add_discussion(connection, caller.tenant, caller.account, started.discussion)
+            id = started_run.discussion.id
+            if is_new:
+                await add_discussion(connection, caller.tenant, caller.account, started_run.discussion)
             else:
-                await self._take_up(connection, started)
+                await self._reopen_discussion(connection, started_run)
             payer = Payer(tenant=caller.tenant, account=caller.account)
-            await add_run(connection, payer, started.run, plan, self._worker)
-            await self._treasury.reserve(connection, caller, started.run.id, due)
-            if started.message is not None:
-                await hold_files(connection, caller.tenant, started.message.files or ())
-                number = await add_message(connection, caller.tenant, started.message)
-                started = replace(started, message=replace(started.message, number=number))
+            await add_run(connection, payer, started_run.run, plan, self._worker)
+            await self._budget_service.reserve_cost(connection, caller, started_run.run.id, due)
+            if started_run.message is not None:
+                await lock_files(connection, caller.tenant, started_run.message.files or ())
+                number = await add_message(connection, caller.tenant, started_run.message)
+                started_run = replace(started_run, message=replace(started_run.message, number=number))
             else:
-                await place_last(connection, started.run.id)
-            await tell_change(self._database, connection, caller.tenant, id)
+                await set_last_position(connection, started_run.run.id)
+            await notify_discussion_change(self._database, connection, caller.tenant, id)
             if key is not None:
-                await keep_reply(connection, caller.tenant, key, started)
-        self._start(started.run.id)
-        return started
+                await store_idempotent_reply(connection, caller.tenant, key, started_run)
+        self._start(started_run.run.id)
+        return started_run
 
-    async def _take_up(self, connection: AsyncConnection, started: Started) -> None:
+    async def _reopen_discussion(self, connection: AsyncConnection, started_run: Started) -> None:
         """Make room for a run: those that are still going on end if somebody spoke, and else they are not disturbed."""
-        discussion = started.discussion
-        await hold(connection, [discussion.id])
-        if started.message is None:
-            await refuse_if_live(connection, discussion.id)
+        discussion = started_run.discussion
+        await lock_discussions(connection, [discussion.id])
+        if started_run.message is None:
+            await reject_if_live(connection, discussion.id)
         else:
-            await interrupt(self._database, connection, discussion.id)
-        await take_up(connection, discussion.id, discussion.updated_at)
+            await interrupt_runs(self._database, connection, discussion.id)
+        await reactivate_discussion(connection, discussion.id, discussion.updated_at)
 
 
-def _discussion(opening: Opening, language: str, clerk: str | None) -> Discussion:
+def _build_discussion(new_discussion: NewDiscussion, language: str, task_model: str | None) -> Discussion:
     now = time.time()
     return Discussion(
         id=new_id("dis"),
-        title=opening.title or _title(opening.message),
+        title=new_discussion.title or _title_from(new_discussion.message),
         status="active",
-        mode=opening.mode,
-        participants=opening.participants,
-        rounds=opening.rounds,
-        persona=opening.persona,
-        project=opening.project,
+        mode=new_discussion.mode,
+        participants=new_discussion.participants,
+        rounds=new_discussion.rounds,
+        persona=new_discussion.persona,
+        project=new_discussion.project,
         language=language,
-        model=opening.model,
-        debate=opening.debate,
-        advisors=opening.advisors,
-        directed=opening.directed,
-        clerk=clerk,
+        model=new_discussion.model,
+        debate=new_discussion.debate,
+        advisors=new_discussion.advisors,
+        directed=new_discussion.directed,
+        clerk=task_model,
         summary=None,
         usefulness=None,
         exported_at=None,
@@ -264,27 +280,32 @@ def _discussion(opening: Opening, language: str, clerk: str | None) -> Discussio
     )
 
 
-def _taken_up(discussion: Discussion) -> Discussion:
+def _mark_active(discussion: Discussion) -> Discussion:
     return replace(discussion, status="active", updated_at=time.time())
 
 
-def _payer(caller: Caller, started: Started) -> Payer:
+def _payer_for(caller: Caller, started_run: Started) -> Payer:
     return Payer(
-        tenant=caller.tenant, account=caller.account, discussion=started.discussion.id, run=started.run.id
+        tenant=caller.tenant,
+        account=caller.account,
+        discussion=started_run.discussion.id,
+        run=started_run.run.id,
     )
 
 
-def _started(discussion: Discussion, plan: Plan, words: str | None, files: tuple[str, ...] = ()) -> Started:
+def _prepare_run(
+    discussion: Discussion, plan: RunPlan, text: str | None, files: tuple[str, ...] = ()
+) -> Started:
     now = time.time()
     run = new_id("run")
     message = None
-    if words is not None:
+    if text is not None:
         message = Message(
             id=new_id("msg"),
             discussion=discussion.id,
             run=run,
             role="user",
-            content=words,
+            content=text,
             audience=plan.to,
             files=tuple(dict.fromkeys(files)) or None,
             created_at=now,
@@ -304,28 +325,30 @@ def _started(discussion: Discussion, plan: Plan, words: str | None, files: tuple
     )
 
 
-def _title(words: str) -> str:
+def _title_from(text: str) -> str:
     """Take the first line as a title, cut at a word."""
-    line = next(line.strip() for line in words.splitlines() if line.strip())
-    return line if len(line) <= TITLE else f"{line[:TITLE].rsplit(' ', 1)[0]}…"
+    line = next(line.strip() for line in text.splitlines() if line.strip())
+    return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS].rsplit(' ', 1)[0]}…"
 
 
-def _called_upon(plan: Plan, answering: tuple[str, ...] | None) -> Plan:
+def _limit_responders(plan: RunPlan, responders: tuple[str, ...] | None) -> RunPlan:
     """Let some answer in turn, each having heard those before, whatever the mode is."""
-    return plan if answering is None else replace(plan, mode="consensus", rounds=1, answering=answering)
+    return plan if responders is None else replace(plan, mode="consensus", rounds=1, answering=responders)
 
 
-def _going_on(plan: Plan, turns: int, said: tuple[Message, ...], first: str | None) -> Plan:
+def _continuation_plan(
+    plan: RunPlan, turns: int, messages: tuple[Message, ...], first: str | None
+) -> RunPlan:
     """Let a lesson go on as a lesson, and any other table one after the other."""
     if plan.mode == "directed" and first is None:
-        return replace(plan, directed=replace(plan.directed, turns=min(turns, MOST_TURNS)))
-    places = [who.id for who in plan.speaking]
-    place = places.index(first) if first in places else _after_the_last(plan, said)
-    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=place)
+        return replace(plan, directed=replace(plan.directed, turns=min(turns, MAX_LESSON_TURNS)))
+    places = [who.id for who in plan.responding_participants]
+    place = places.index(first) if first in places else _next_participant_index(plan, messages)
+    return replace(plan, mode="continue", participants=plan.responding_participants, turns=turns, first=place)
 
 
-def _after_the_last(plan: Plan, said: tuple[Message, ...]) -> int:
+def _next_participant_index(plan: RunPlan, messages: tuple[Message, ...]) -> int:
     """Find the place of the participant after the one who spoke last."""
-    places = {who.id: place for place, who in enumerate(plan.speaking)}
-    last = next((places[m.participant] for m in reversed(said) if m.participant in places), -1)
+    places = {who.id: place for place, who in enumerate(plan.responding_participants)}
+    last = next((places[m.participant] for m in reversed(messages) if m.participant in places), -1)
     return (last + 1) % len(places)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from moot.engine.tools.catalog import Tooling
+from moot.engine.tools.catalog import ToolCatalog
 from moot.providers.registry import Registry
 from moot.store.library.personas import Personas
-from moot.types.errors import MissingKey, Unavailable, UsageError, wanted_by
+from moot.types.errors import FeatureUnavailable, MissingKey, UsageError, prefix_not_found
 from moot.types.modes import LessonRole
 from moot.types.participants import Participant, default_names, participant_id
 from moot.types.personas import Colour
@@ -39,62 +39,66 @@ class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tools: Annotated[tuple[ToolName, ...], Meta(max_length=32)] = ()
 
 
-class Seating:
-    def __init__(self, registry: Registry, personas: Personas, tooling: Tooling | None = None) -> None:
+class ParticipantResolver:
+    def __init__(
+        self, registry: Registry, personas: Personas, tool_catalog: ToolCatalog | None = None
+    ) -> None:
         self._registry = registry
         self._personas = personas
-        self._tooling = tooling
+        self._tool_catalog = tool_catalog
 
-    async def seat(self, tenant: str, wanted: Sequence[str | Wanted]) -> tuple[Participant, ...]:
+    async def resolve_participants(
+        self, tenant: str, specs: Sequence[str | Wanted]
+    ) -> tuple[Participant, ...]:
         """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
         seats: dict[str, Participant] = {}
-        for place, want in enumerate(wanted):
+        for place, want in enumerate(specs):
             one = Wanted(model=want) if isinstance(want, str) else want
-            self.check(one.model, f"participants[{place}].model")
-            if self._tooling is not None:
-                await self._tooling.check(tenant, one.tools, f"participants[{place}].tools")
-            with wanted_by(f"participants[{place}].persona"):
-                name = await self._name(tenant, one, seats.keys())
+            self.check_model(one.model, f"participants[{place}].model")
+            if self._tool_catalog is not None:
+                await self._tool_catalog.validate_tools(tenant, one.tools, f"participants[{place}].tools")
+            with prefix_not_found(f"participants[{place}].persona"):
+                name = await self._choose_name(tenant, one, seats.keys())
             if participant_id(name) in seats:
                 raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
-            seats[participant_id(name)] = _seated(one, name)
+            seats[participant_id(name)] = _build_participant(one, name)
         return tuple(seats.values())
 
-    def check(self, model: str, field: str) -> None:
+    def check_model(self, model: str, field: str) -> None:
         """Refuse a model that nobody offers; one that only lacks a key may get it before it is asked."""
         try:
-            self._registry.resolve(model)
-        except (MissingKey, Unavailable):
+            self._registry.resolve_model(model)
+        except (MissingKey, FeatureUnavailable):
             pass
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
 
-    async def _name(self, tenant: str, want: Wanted, taken: Container[str]) -> str:
-        persona = await self._personas.get(tenant, want.persona) if want.persona else None
-        if want.name is not None:
-            return want.name
-        names = _numbered(persona.name) if persona else default_names()
-        return next(name for name in names if participant_id(name) not in taken)
+    async def _choose_name(self, tenant: str, spec: Wanted, used_ids: Container[str]) -> str:
+        persona = await self._personas.get_persona(tenant, spec.persona) if spec.persona else None
+        if spec.name is not None:
+            return spec.name
+        names = _name_variants(persona.name) if persona else default_names()
+        return next(name for name in names if participant_id(name) not in used_ids)
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _name_variants(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name} {number}" for number in count(2))
 
 
-def _seated(want: Wanted, name: str) -> Participant:
+def _build_participant(spec: Wanted, name: str) -> Participant:
     return Participant(
         id=participant_id(name),
         name=name,
-        model=want.model,
-        persona=want.persona,
-        temperature=want.temperature,
-        max_tokens=want.max_tokens,
-        thinking=want.thinking,
-        role=want.role,
-        priority=want.priority,
-        active=want.active,
-        colour=want.colour,
-        avatar=want.avatar,
-        tools=tuple(dict.fromkeys(want.tools)),
+        model=spec.model,
+        persona=spec.persona,
+        temperature=spec.temperature,
+        max_tokens=spec.max_tokens,
+        thinking=spec.thinking,
+        role=spec.role,
+        priority=spec.priority,
+        active=spec.active,
+        colour=spec.colour,
+        avatar=spec.avatar,
+        tools=tuple(dict.fromkeys(spec.tools)),
     )

@@ -5,12 +5,17 @@ from collections.abc import AsyncGenerator, Sequence
 
 from msgspec import Struct
 
-from moot.engine.model_resolution import Chains
-from moot.prompts.tasks.persona_suggestions import Choice, Questions, proposing, questioning
-from moot.providers.registry import Resolved
-from moot.services.model_tasks import Errands
+from moot.engine.model_resolution import ResolveModel
+from moot.prompts.tasks.persona_suggestions import (
+    ProposalFilter,
+    Questions,
+    proposals_request,
+    questions_request,
+)
+from moot.providers.registry import ResolvedModel
+from moot.services.model_tasks import ModelTasks
 from moot.store.library.personas import Personas
-from moot.streaming.json_array.parser import ArrayReader, Item
+from moot.streaming.json_array.parser import JsonArrayParser, ObjectItem
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.chunks import Usage
@@ -49,100 +54,104 @@ class AllProposed(Struct, frozen=True, kw_only=True, tag_field="type", tag="done
     message: str = ""
 
 
-Perspective = Proposing | Proposed | AllProposed
+SuggestionEvent = Proposing | Proposed | AllProposed
 
 
-class Reading:
+class ProposalParser:
     """Reads proposals out of what a model says, while it does."""
 
-    def __init__(self, choice: Choice) -> None:
-        self.found: asyncio.Queue[Proposal | None] = asyncio.Queue()
+    def __init__(self, choice: ProposalFilter) -> None:
+        self.proposals: asyncio.Queue[Proposal | None] = asyncio.Queue()
         self._choice = choice
-        self._reader = ArrayReader()
+        self._reader = JsonArrayParser()
 
-    async def hear(self, events: list[Event]) -> None:
+    async def on_events(self, events: list[Event]) -> None:
         for event in events:
             match event:
                 case TextDelta(text=text):
-                    self._take(self._reader.feed(text))
+                    self._collect_proposals(self._reader.feed(text))
                 case TurnStarted() | TextRetracted():  # what was said before is void
-                    self._reader = ArrayReader()
+                    self._reader = JsonArrayParser()
                 case _:
                     pass
 
     def close(self) -> None:
-        self._take(self._reader.close())
-        self.found.put_nowait(None)
+        self._collect_proposals(self._reader.close())
+        self.proposals.put_nowait(None)
 
-    def _take(self, read: Sequence[object]) -> None:
-        for one in read:
-            if isinstance(one, Item) and (proposal := self._choice.take(one.value)) is not None:
-                self.found.put_nowait(proposal)  # never more than two of each category wait here
+    def _collect_proposals(self, items: Sequence[object]) -> None:
+        for one in items:
+            if isinstance(one, ObjectItem) and (proposal := self._choice.add_proposal(one.value)) is not None:
+                self.proposals.put_nowait(proposal)  # never more than two of each category wait here
 
 
-class Perspectives:
-    def __init__(self, personas: Personas, chains: Chains, errands: Errands) -> None:
+class PersonaSuggestions:
+    def __init__(self, personas: Personas, resolve_model: ResolveModel, model_tasks: ModelTasks) -> None:
         self._personas = personas
-        self._chains = chains
-        self._errands = errands
+        self._resolve_model = resolve_model
+        self._model_tasks = model_tasks
 
-    async def questions(self, caller: Caller, situation: str, model: str) -> Asked:
+    async def ask_questions(self, caller: Caller, situation: str, model: str) -> Asked:
         """Let a model ask back what would change who can help."""
-        chain = await self._chains(caller.tenant, model)
-        async with self._errands.within_budget(caller.account):
-            answer = await self._errands.ask(
-                _payer(caller), "perspective", chain, questioning(situation), Questions
+        chain = await self._resolve_model(caller.tenant, model)
+        async with self._model_tasks.within_budget(caller.account):
+            answer = await self._model_tasks.run_structured_task(
+                _payer_for(caller), "perspective", chain, questions_request(situation), Questions
             )
         return Asked(
-            questions=answer.needed().questions, model=answer.model, usage=answer.usage, cost=answer.cost
+            questions=answer.unwrap().questions, model=answer.model, usage=answer.usage, cost=answer.cost
         )
 
-    async def propose(
+    async def suggest_personas(
         self, caller: Caller, situation: str, replies: Sequence[Reply], model: str
-    ) -> AsyncGenerator[Perspective, None]:
+    ) -> AsyncGenerator[SuggestionEvent, None]:
         """Tell proposals as they are written; whatever refuses the work is raised at first."""
-        chain = await self._chains(caller.tenant, model)
-        taken = await self._personas.names(caller.tenant)
-        choice = Choice(taken)
-        reading = Reading(choice)
-        async with self._errands.within_budget(caller.account):
+        chain = await self._resolve_model(caller.tenant, model)
+        taken = await self._personas.persona_names(caller.tenant)
+        choice = ProposalFilter(taken)
+        reading = ProposalParser(choice)
+        async with self._model_tasks.within_budget(caller.account):
             yield Proposing(model=chain[0].name)
             saying = asyncio.create_task(
-                self._said(caller, chain, proposing(situation, replies, taken), reading)
+                self._run_suggestion(caller, chain, proposals_request(situation, replies, taken), reading)
             )
             try:
-                while (proposal := await reading.found.get()) is not None:
+                while (proposal := await reading.proposals.get()) is not None:
                     yield Proposed(proposal=proposal)
                 ended = await saying
             finally:
                 saying.cancel()
                 await asyncio.gather(saying, return_exceptions=True)
-        yield _done(ended, choice)
+        yield _final_event(ended, choice)
 
-    async def _said(
-        self, caller: Caller, chain: Sequence[Resolved], request: ModelRequest, reading: Reading
+    async def _run_suggestion(
+        self, caller: Caller, chain: Sequence[ResolvedModel], request: ModelRequest, parser: ProposalParser
     ) -> TurnEnded:
         try:
-            return await self._errands.answer(_payer(caller), "perspective", chain, request, reading.hear)
+            return await self._model_tasks.stream_text_task(
+                _payer_for(caller), "perspective", chain, request, parser.on_events
+            )
         finally:
-            reading.close()
+            parser.close()
 
 
-def _payer(caller: Caller) -> Payer:
+def _payer_for(caller: Caller) -> Payer:
     return Payer(tenant=caller.tenant, account=caller.account)
 
 
-def _done(ended: TurnEnded, choice: Choice) -> AllProposed:
+def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> AllProposed:
     message = ""
-    if ended.status != "completed":
-        message = ended.fault.message if ended.fault else f"{ended.model} was cut off. Try again."
-    elif not choice.chosen:
-        message = f"{ended.model} proposed nothing that can be used. Try again, or choose another model."
+    if turn_ended.status != "completed":
+        message = (
+            turn_ended.fault.message if turn_ended.fault else f"{turn_ended.model} was cut off. Try again."
+        )
+    elif not choice.accepted:
+        message = f"{turn_ended.model} proposed nothing that can be used. Try again, or choose another model."
     return AllProposed(
-        proposals=len(choice.chosen),
-        dropped=tuple(choice.dropped),
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
+        proposals=len(choice.accepted),
+        dropped=tuple(choice.rejected),
+        model=turn_ended.model,
+        usage=turn_ended.usage,
+        cost=turn_ended.cost,
         message=message,
     )

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.engine.runs.references import given
-from moot.prompts.builder import pieces, prompt
-from moot.prompts.parts import Attached, Piece, called
+from moot.engine.runs.references import load_attachments
+from moot.prompts.builder import build_model_request, build_pieces
+from moot.prompts.parts import AttachmentsByMessage, PromptPiece, tool_call_pieces
 from moot.prompts.visibility import VIEWS
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
@@ -16,49 +16,55 @@ from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class ReplayedPrompt(Struct, frozen=True, kw_only=True):
     """All that a participant was told before an answer, and in the midst of it, where it called tools."""
 
-    plan: Plan
-    who: Participant
-    seen: Sequence[Message]
+    plan: RunPlan
+    participant: Participant
+    visible_messages: Sequence[Message]
     instruction: str
-    attached: Attached
+    attachments: AttachmentsByMessage
     answer: Message
 
-    def request(self, part: str | None = None) -> ModelRequest:
+    def build_request(self, persona_prompt: str | None = None) -> ModelRequest:
         """Write the request as it was, or with another part to play."""
         plan = self.plan
-        if part is not None:
-            plan = replace(plan, personas={**plan.personas, self.who.id: part})
-        return prompt(plan, self.who, self.seen, self.instruction, self.attached)
+        if persona_prompt is not None:
+            plan = replace(plan, personas={**plan.personas, self.participant.id: persona_prompt})
+        return build_model_request(
+            plan, self.participant, self.visible_messages, self.instruction, self.attachments
+        )
 
-    def pieces(self) -> list[Piece]:
+    def prompt_pieces(self) -> list[PromptPiece]:
         """Take the request apart, by the function that puts it together, with what it was asked on with."""
-        first = pieces(self.plan, self.who, self.seen, self.instruction, self.attached)
-        return [*first, *called(self.answer.content, self.answer.tools or ())]
+        first = build_pieces(
+            self.plan, self.participant, self.visible_messages, self.instruction, self.attachments
+        )
+        return [*first, *tool_call_pieces(self.answer.content, self.answer.tools or ())]
 
 
-class Retelling:
+class PromptReplay:
     def __init__(self, database: Database) -> None:
         self._discussions = Discussions(database)
         self._runs = Runs(database)
         self._database = database
 
-    async def of(self, tenant: str, answer: Message, *, only_text: bool = False) -> Told:
+    async def replay_prompt(self, tenant: str, answer: Message, *, only_text: bool = False) -> ReplayedPrompt:
         """Find what somebody was told before an answer; with `only_text`, files that people could not read come empty."""
         if answer.participant is None or answer.run is None or answer.view is None:
             raise NotFound(f"{answer.id!r} is no turn of a participant.")
-        plan = await self._runs.plan(await self._discussions.made_in(answer) or answer.run)
-        earlier = await self._discussions.messages(answer.discussion, before=answer.number, upto=answer.upto)
-        return Told(
+        plan = await self._runs.get_plan(await self._discussions.origin_run(answer) or answer.run)
+        earlier = await self._discussions.list_messages(
+            answer.discussion, before=answer.number, visible_until=answer.upto
+        )
+        return ReplayedPrompt(
             plan=plan,
-            who=plan.participant(answer.participant),
-            seen=VIEWS[answer.view](earlier, answer.participant, answer.run),
+            participant=plan.find_participant(answer.participant),
+            visible_messages=VIEWS[answer.view](earlier, answer.participant, answer.run),
             instruction=answer.instruction or "",
-            attached=await given(self._database, tenant, earlier, only_text=only_text),
+            attachments=await load_attachments(self._database, tenant, earlier, only_text=only_text),
             answer=answer,
         )

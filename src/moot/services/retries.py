@@ -4,64 +4,66 @@ from collections.abc import Callable
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.engine.attachments import Attaching
-from moot.engine.turns.token_estimates import Measuring
-from moot.services.billing import Treasury
-from moot.services.discussions import Hall
+from moot.engine.attachments import Attachments
+from moot.engine.turns.token_estimates import ContextLimits
+from moot.services.billing import BudgetService
+from moot.services.discussions import DiscussionService
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.retries import Retries
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.discussions import Run
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 
-class Retrying:
+class RetryService:
     """`start` lets a run be executed in a revision."""
 
     def __init__(
         self,
         database: Database,
-        hall: Hall,
+        discussion_service: DiscussionService,
         retries: Retries,
-        treasury: Treasury,
-        attaching: Attaching,
-        measuring: Measuring,
+        budget_service: BudgetService,
+        attachments: Attachments,
+        context_limits: ContextLimits,
         start: Callable[[str, int], None],
     ) -> None:
         self._runs = Runs(database)
         self._discussions = Discussions(database)
-        self._hall = hall
+        self._discussion_service = discussion_service
         self._retries = retries
-        self._treasury = treasury
-        self._attaching = attaching
-        self._measuring = measuring
+        self._budget_service = budget_service
+        self._attachments = attachments
+        self._context_limits = context_limits
         self._start = start
 
-    async def again(
+    async def retry_run(
         self, caller: Caller, id: str, participant: str | None = None, model: str | None = None
     ) -> Run:
         """Let one participant try again, perhaps with another model, or all that failed."""
-        self._hall.refuse_if_leaving()
-        before = await self._runs.get(caller.tenant, id)
-        plan = await self._runs.plan(id)
-        measures = await self._measuring.of([model], plan.mode) if model is not None else {}
+        self._discussion_service.reject_if_draining()
+        before = await self._runs.get_run(caller.tenant, id)
+        plan = await self._runs.get_plan(id)
+        measures = (
+            await self._context_limits.limits_for_models([model], plan.mode) if model is not None else {}
+        )
         if participant is not None and model is not None:
             plan = plan.with_model(participant, model, measures)
             await self._check_files(caller, before, plan)
-        due = await self._treasury.due(caller, plan, None, before.discussion)
+        due = await self._budget_service.required_reservation(caller, plan, None, before.discussion)
 
-        async def reserve(connection: AsyncConnection) -> None:
-            await self._treasury.reserve(connection, caller, id, due)
+        async def reserve_budget(connection: AsyncConnection) -> None:
+            await self._budget_service.reserve_cost(connection, caller, id, due)
 
-        again = await self._retries.again(caller.tenant, id, participant, model, reserve, measures)
-        if again.begins:  # else it is going on, and hears of it itself
+        again = await self._retries.retry_run(caller.tenant, id, participant, model, reserve_budget, measures)
+        if again.restarts:  # else it is going on, and hears of it itself
             self._start(id, again.run.revision)
         return again.run
 
-    async def _check_files(self, caller: Caller, run: Run, plan: Plan) -> None:
+    async def _check_files(self, caller: Caller, run: Run, plan: RunPlan) -> None:
         """Refuse a model that cannot read what came with the question."""
         if run.message is not None:
-            asked = await self._discussions.message(run.discussion, run.message)
-            await self._attaching.check(caller.tenant, asked.files or (), plan)
+            asked = await self._discussions.get_message(run.discussion, run.message)
+            await self._attachments.validate_attachments(caller.tenant, asked.files or (), plan)

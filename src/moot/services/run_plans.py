@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from moot.engine.turns.token_estimates import Measuring
-from moot.prompts.library import describe, part
+from moot.engine.turns.token_estimates import ContextLimits
+from moot.prompts.library import persona_prompt, project_prompt
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.debate import Debate
@@ -11,16 +11,18 @@ from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import Advisors, Directed
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 
-class Planning:
-    def __init__(self, personas: Personas, projects: Projects, measuring: Measuring) -> None:
+class RunPlanner:
+    def __init__(self, personas: Personas, projects: Projects, context_limits: ContextLimits) -> None:
         self._personas = personas
         self._projects = projects
-        self._measuring = measuring
+        self._context_limits = context_limits
 
-    async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
+    async def plan_run(
+        self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None
+    ) -> RunPlan:
         """Look up what the participants are to know. What was deleted since is left out."""
         if to is not None:
             _check_addressees(discussion, to)
@@ -29,11 +31,11 @@ class Planning:
             for who in discussion.participants
         )
         models = {who.model for who in participants} | ({discussion.clerk} if discussion.clerk else set())
-        return Plan(
+        return RunPlan(
             mode=discussion.mode,
             participants=participants,
-            personas=await self._prompts(tenant, participants),
-            project=await self._project(tenant, discussion.project),
+            personas=await self._persona_prompts(tenant, participants),
+            project=await self._project_description(tenant, discussion.project),
             language=discussion.language,
             rounds=discussion.rounds,
             to=to,
@@ -41,26 +43,26 @@ class Planning:
             advisors=discussion.advisors or Advisors(),
             directed=discussion.directed or Directed(),
             clerk=discussion.clerk,
-            measures=await self._measuring.of(models, discussion.mode),
+            measures=await self._context_limits.limits_for_models(models, discussion.mode),
         )
 
-    async def _prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:
+    async def _persona_prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:
         """Find the prompt of the part that each participant plays, if it plays one."""
         parts = {who.id: who.persona for who in participants if who.persona is not None}
-        prompts = {persona: await self._prompt(tenant, persona) for persona in set(parts.values())}
+        prompts = {persona: await self._persona_prompt(tenant, persona) for persona in set(parts.values())}
         return {who: prompts[persona] for who, persona in parts.items() if prompts[persona]}
 
-    async def _prompt(self, tenant: str, persona: str) -> str:
+    async def _persona_prompt(self, tenant: str, persona: str) -> str:
         try:
-            return part(await self._personas.get(tenant, persona))
+            return persona_prompt(await self._personas.get_persona(tenant, persona))
         except NotFound:
             return ""
 
-    async def _project(self, tenant: str, project: str | None) -> str:
+    async def _project_description(self, tenant: str, project: str | None) -> str:
         if project is None:
             return ""
         try:
-            return describe(await self._projects.context(tenant, project))
+            return project_prompt(await self._projects.project_facts(tenant, project))
         except NotFound:
             return ""
 

@@ -9,153 +9,166 @@ from functools import partial
 import msgspec
 
 from moot.engine import telemetry
-from moot.engine.runs.ephemeral import Relay
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.structured_output import inquired
-from moot.engine.waits import patiently
-from moot.prompts.tasks.director import ask, by_rules, fallback
-from moot.providers.registry import Resolved
-from moot.services.model_tasks import Errands
+from moot.engine.runs.ephemeral import MemoryStream
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.structured_output import complete_analysis
+from moot.engine.waits import retry_while_unavailable
+from moot.prompts.tasks.director import decide_by_rules, director_task, fallback_decision
+from moot.providers.registry import ResolvedModel
+from moot.services.model_tasks import ModelTasks
 from moot.services.stateless_request import Lesson
-from moot.store.billing.charges import pay
+from moot.store.billing.charges import record_charges
 from moot.store.database import Database
-from moot.streaming.cancellation import Stop, stopped
-from moot.streaming.lesson_turn import Act
+from moot.streaming.cancellation import StopSignal, stop_tasks
+from moot.streaming.lesson_turn import LessonTurnParser
 from moot.types import stateless as wire
-from moot.types.action_docs import line_for
-from moot.types.actions import WHITEBOARD, name_of, params_of
+from moot.types.action_docs import lesson_item_schema
+from moot.types.actions import WHITEBOARD_ACTIONS, get_action_name, get_action_params
 from moot.types.billing import Charge, Payer
 from moot.types.errors import MootError
-from moot.types.events import ActionDropped, ActionTaken, Decided, Event, Seat, TextDelta, TurnEnded
-from moot.types.modes import END, PREVIEW, STAGE, USER
+from moot.types.events import ActionDropped, ActionTaken, Decided, Event, TextDelta, TurnEnded, TurnKey
+from moot.types.modes import LESSON_ENDS, LESSON_STAGE, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.stateless import ChatEvent, CueUser, DirectorState, Done, Error, Thinking
 
 
-class Telling:
-    def __init__(self, who: Participant) -> None:
-        self._who = who
+class StatelessEvents:
+    def __init__(self, participant: Participant) -> None:
+        self._participant = participant
         self._message = new_id("msg")
         self._preview = ""
-        self._acted = 0
-        self._drawn: list[wire.Drawn] = []
+        self._action_count = 0
+        self._whiteboard_actions: list[wire.WhiteboardAction] = []
 
-    def begun(self) -> list[ChatEvent]:
+    def start_events(self) -> list[ChatEvent]:
         start = wire.AgentStart(
             message_id=self._message,
-            agent_id=self._who.id,
-            agent_name=self._who.name,
-            agent_avatar=self._who.avatar,
-            agent_color=self._who.colour,
+            agent_id=self._participant.id,
+            agent_name=self._participant.name,
+            agent_avatar=self._participant.avatar,
+            agent_color=self._participant.colour,
         )
-        return [wire.Thinking(stage="agent_loading", agent_id=self._who.id), start]
+        return [wire.Thinking(stage="agent_loading", agent_id=self._participant.id), start]
 
-    def told(self, events: Sequence[Event]) -> list[ChatEvent]:
+    def convert_events(self, events: Sequence[Event]) -> list[ChatEvent]:
         """Tell what readers of a lesson are told; the rest is for those who watch a run."""
-        return [told for event in events if (told := self._told(event)) is not None]
+        return [told for event in events if (told := self._convert_event(event)) is not None]
 
-    def ended(self) -> wire.AgentEnd:
-        return wire.AgentEnd(message_id=self._message, agent_id=self._who.id)
+    def end_event(self) -> wire.AgentEnd:
+        return wire.AgentEnd(message_id=self._message, agent_id=self._participant.id)
 
-    def done(self, state: DirectorState) -> wire.Done:
+    def final_event(self, state: DirectorState) -> wire.Done:
         """Say what the turn came to, and how the lesson stands after it."""
         response = wire.AgentResponse(
-            agent_id=self._who.id,
-            agent_name=self._who.name,
+            agent_id=self._participant.id,
+            agent_name=self._participant.name,
             content_preview=self._preview,
-            action_count=self._acted,
-            whiteboard_actions=tuple(self._drawn),
+            action_count=self._action_count,
+            whiteboard_actions=tuple(self._whiteboard_actions),
         )
         after = DirectorState(
             turn_count=state.turn_count + 1,
             agent_responses=(*state.agent_responses, response),
-            whiteboard_ledger=(*state.whiteboard_ledger, *self._drawn),
+            whiteboard_ledger=(*state.whiteboard_ledger, *self._whiteboard_actions),
         )
         return wire.Done(
-            total_actions=self._acted,
+            total_actions=self._action_count,
             total_agents=1,
-            agent_had_content=bool(self._preview.strip()) or self._acted > 0,
+            agent_had_content=bool(self._preview.strip()) or self._action_count > 0,
             director_state=after,
         )
 
-    def _told(self, event: Event) -> ChatEvent | None:
+    def _convert_event(self, event: Event) -> ChatEvent | None:
         match event:
             case TextDelta(text=text):
-                self._preview = (self._preview + text)[:PREVIEW]
+                self._preview = (self._preview + text)[:PREVIEW_CHARACTERS]
                 return wire.TextEvent(content=text, message_id=self._message)
             case ActionTaken(id=id, action=action):
-                return self._took(id, name_of(action), params_of(action))
+                return self._action_event(id, get_action_name(action), get_action_params(action))
             case ActionDropped(name=name, reason=reason):
                 return wire.DroppedEvent(
-                    action_name=name, reason=reason, agent_id=self._who.id, message_id=self._message
+                    action_name=name, reason=reason, agent_id=self._participant.id, message_id=self._message
                 )
         return None
 
-    def _took(self, id: str, name: str, params: dict[str, object]) -> wire.ActionEvent:
-        self._acted += 1
-        if name in WHITEBOARD:
-            self._drawn.append(
-                wire.Drawn(action_name=name, agent_id=self._who.id, agent_name=self._who.name, params=params)
+    def _action_event(self, id: str, name: str, params: dict[str, object]) -> wire.ActionEvent:
+        self._action_count += 1
+        if name in WHITEBOARD_ACTIONS:
+            self._whiteboard_actions.append(
+                wire.WhiteboardAction(
+                    action_name=name,
+                    agent_id=self._participant.id,
+                    agent_name=self._participant.name,
+                    params=params,
+                )
             )
         return wire.ActionEvent(
-            action_id=id, action_name=name, params=params, agent_id=self._who.id, message_id=self._message
+            action_id=id,
+            action_name=name,
+            params=params,
+            agent_id=self._participant.id,
+            message_id=self._message,
         )
 
 
-INTERRUPTED = "Request interrupted"
-MISTAKE = "A mistake in Moot itself ended this turn; the server's log says more."
+INTERRUPTED_MESSAGE = "Request interrupted"
+INTERNAL_ERROR_MESSAGE = "A mistake in Moot itself ended this turn; the server's log says more."
 
-Chains = Mapping[str, Sequence[Resolved]]  # who is asked, by the model that is wanted
+ModelChains = Mapping[str, Sequence[ResolvedModel]]  # who is asked, by the model that is wanted
 log = logging.getLogger(__name__)
 
 
-class Stateless:
+class StatelessService:
     """All turns that are being taken in this process."""
 
-    def __init__(self, database: Database, speaker: Speaker, errands: Errands) -> None:
+    def __init__(self, database: Database, model_caller: ModelCaller, model_tasks: ModelTasks) -> None:
         self._database = database
-        self._speaker = speaker
-        self._errands = errands
-        self._taking: dict[asyncio.Task[None], Stop] = {}
+        self._model_caller = model_caller
+        self._model_tasks = model_tasks
+        self._running: dict[asyncio.Task[None], StopSignal] = {}
 
     def __len__(self) -> int:
-        return len(self._taking)
+        return len(self._running)
 
-    async def turn(
-        self, lesson: Lesson, chains: Chains, payer: Payer | None
+    async def stream_turn(
+        self, lesson: Lesson, chains: ModelChains, payer: Payer | None
     ) -> AsyncGenerator[list[ChatEvent], None]:
         """Take one turn, and yield what is told of it; an empty list is: still here. Without a payer nobody is charged."""
-        relay, stop = Relay[ChatEvent](), Stop()
-        turn = Turn(lesson, chains, self._speaker, stop, relay)
-        task = asyncio.create_task(self._take(turn, payer, relay))
-        self._taking[task] = stop
-        task.add_done_callback(partial(self._taken, relay))
+        relay, stop = MemoryStream[ChatEvent](), StopSignal()
+        turn = StatelessTurn(lesson, chains, self._model_caller, stop, relay)
+        task = asyncio.create_task(self._run_turn(turn, payer, relay))
+        self._running[task] = stop
+        task.add_done_callback(partial(self._on_turn_done, relay))
         try:
-            async with aclosing(relay.read()) as told:
+            async with aclosing(relay.receive_batches()) as told:
                 async for some in told:
                     yield some
         finally:
-            stop.request()
+            stop.request_stop()
 
     async def close(self) -> None:
         """Interrupt all turns; what was said is paid, and whoever reads is told."""
-        await stopped(self._taking)
+        await stop_tasks(self._running)
 
-    async def _take(self, turn: "Turn", payer: Payer | None, relay: Relay[ChatEvent]) -> None:
+    async def _run_turn(
+        self, turn: "StatelessTurn", payer: Payer | None, relay: MemoryStream[ChatEvent]
+    ) -> None:
         try:
             async with self._within_budget(payer):
-                await turn.take()
+                await turn.run_turn()
                 if payer is not None and turn.charges:
-                    await patiently(lambda: pay(self._database, payer, *turn.charges))
+                    await retry_while_unavailable(
+                        lambda: record_charges(self._database, payer, *turn.charges)
+                    )
         except (
             MootError
         ) as error:  # others have spent the rest of the budget meanwhile, or the database is away
-            await relay.tell([Error(message=str(error))])
-        await relay.end()
+            await relay.send_batch([Error(message=str(error))])
+        await relay.send_end()
 
-    def _taken(self, relay: Relay[ChatEvent], task: asyncio.Task[None]) -> None:
-        del self._taking[task]
+    def _on_turn_done(self, relay: MemoryStream[ChatEvent], task: asyncio.Task[None]) -> None:
+        del self._running[task]
         relay.close()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a turn without a state could not be paid", exc_info=error)
@@ -163,84 +176,98 @@ class Stateless:
     def _within_budget(self, payer: Payer | None) -> AbstractAsyncContextManager[None]:
         if payer is None or payer.account is None:
             return nullcontext()
-        return self._errands.within_budget(payer.account)
+        return self._model_tasks.within_budget(payer.account)
 
 
-class Turn:
+class StatelessTurn:
     """One turn while it is taken; `charges` are what it has cost until now."""
 
     def __init__(
-        self, lesson: Lesson, chains: Chains, speaker: Speaker, stop: Stop, relay: Relay[ChatEvent]
+        self,
+        lesson: Lesson,
+        chains: ModelChains,
+        model_caller: ModelCaller,
+        stop: StopSignal,
+        relay: MemoryStream[ChatEvent],
     ) -> None:
         self.charges: list[Charge] = []
         self._lesson = lesson
         self._chains = chains
-        self._speaker = speaker
+        self._model_caller = model_caller
         self._stop = stop
         self._relay = relay
 
-    async def take(self) -> None:
+    async def run_turn(self) -> None:
         """Take the turn. It always ends with `done` or `error`."""
         try:
-            await self._tell(Thinking(stage="director"))
-            decision = await self._decision()
-            if decision.next in {USER, END}:
-                await self._end(decision)
+            await self._send_events(Thinking(stage="director"))
+            decision = await self._decide_next()
+            if decision.next in {USER_SPEAKS_NEXT, LESSON_ENDS}:
+                await self._end_without_turn(decision)
             else:
-                await self._spoken(self._lesson.plan.participant(decision.next))
+                await self._run_participant(self._lesson.plan.find_participant(decision.next))
         except Exception:
             # A mistake of ours must not leave a client without an end; here, and only here, it becomes an event.
             log.exception("a turn without a state failed")
-            await self._tell(Error(message=MISTAKE))
+            await self._send_events(Error(message=INTERNAL_ERROR_MESSAGE))
 
-    async def _decision(self) -> Decided:
+    async def _decide_next(self) -> Decided:
         """Let the rules decide; where they leave a choice, one small question to a model does."""
-        floor = self._lesson.floor
-        if (decided := by_rules(floor)) is not None:
+        floor = self._lesson.director_context
+        if (decided := decide_by_rules(floor)) is not None:
             return decided
-        inquiry = ask(floor)
+        inquiry = director_task(floor)
         chain = self._chains[self._lesson.director]
-        answer = await inquired(self._speaker, chain, inquiry, self._stop)
+        answer = await complete_analysis(self._model_caller, chain, inquiry, self._stop)
         self.charges.append(
             Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost)
         )
-        found = inquiry.found(answer.value) if answer.value is not None else None
-        return found if isinstance(found, Decided) else fallback(floor)
+        found = inquiry.to_result(answer.value) if answer.value is not None else None
+        return found if isinstance(found, Decided) else fallback_decision(floor)
 
-    async def _end(self, decision: Decided) -> None:
+    async def _end_without_turn(self, decision: Decided) -> None:
         """Say that nobody speaks now; a user who is cued may be told why."""
-        if decision.next == USER:
+        if decision.next == USER_SPEAKS_NEXT:
             last = self._lesson.responses[-1].agent_id if self._lesson.responses else None
-            await self._tell(
+            await self._send_events(
                 CueUser(from_agent_id=last, prompt=decision.reason if decision.by == "model" else None)
             )
         state = self._lesson.state
-        await self._tell(Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state))
-
-    async def _spoken(self, who: Participant) -> None:
-        telling = Telling(who)
-        await self._tell(*telling.begun())
-        ended = await self._speak(who, telling)
-        telemetry.count_turn(ended)
-        self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
-        await self._tell(telling.ended())
-        if ended.status == "stopped":
-            await self._tell(Error(message=INTERRUPTED))
-            return
-        if ended.fault is not None:
-            await self._tell(Error(message=ended.fault.message))
-        await self._tell(telling.done(self._lesson.state))
-
-    async def _speak(self, who: Participant, telling: Telling) -> TurnEnded:
-        async def emit(events: list[Event]) -> None:
-            if told := telling.told(events):
-                await self._relay.tell(told)
-
-        request = msgspec.structs.replace(self._lesson.request(who), array_of=line_for(who.role))
-        act_of = partial(Act, who.role, self._lesson.board)
-        return await self._speaker.speak(
-            Seat(who.id, STAGE), self._chains[who.model], request, self._stop, emit, act_of=act_of
+        await self._send_events(
+            Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state)
         )
 
-    async def _tell(self, *events: ChatEvent) -> None:
-        await self._relay.tell(list(events))
+    async def _run_participant(self, participant: Participant) -> None:
+        telling = StatelessEvents(participant)
+        await self._send_events(*telling.start_events())
+        ended = await self._call_model(participant, telling)
+        telemetry.count_turn(ended)
+        self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
+        await self._send_events(telling.end_event())
+        if ended.status == "stopped":
+            await self._send_events(Error(message=INTERRUPTED_MESSAGE))
+            return
+        if ended.fault is not None:
+            await self._send_events(Error(message=ended.fault.message))
+        await self._send_events(telling.final_event(self._lesson.state))
+
+    async def _call_model(self, participant: Participant, stateless_events: StatelessEvents) -> TurnEnded:
+        async def emit(events: list[Event]) -> None:
+            if told := stateless_events.convert_events(events):
+                await self._relay.send_batch(told)
+
+        request = msgspec.structs.replace(
+            self._lesson.build_request(participant), array_of=lesson_item_schema(participant.role)
+        )
+        act_of = partial(LessonTurnParser, participant.role, self._lesson.board)
+        return await self._model_caller.call(
+            TurnKey(participant.id, LESSON_STAGE),
+            self._chains[participant.model],
+            request,
+            self._stop,
+            emit,
+            new_lesson_parser=act_of,
+        )
+
+    async def _send_events(self, *events: ChatEvent) -> None:
+        await self._relay.send_batch(list(events))

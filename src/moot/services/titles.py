@@ -8,105 +8,121 @@ import logging
 import re
 from collections.abc import Sequence
 
-from moot.engine.model_resolution import Chains
-from moot.engine.waits import patiently
-from moot.prompts.templates import written
-from moot.prompts.tokens import cut, one_line
-from moot.providers.registry import Resolved
-from moot.services.model_tasks import Errands
+from moot.engine.model_resolution import ResolveModel
+from moot.engine.waits import retry_while_unavailable
+from moot.prompts.templates import load_template
+from moot.prompts.tokens import one_line, truncate_text
+from moot.providers.registry import ResolvedModel
+from moot.services.model_tasks import ModelTasks
 from moot.store.database import Database
-from moot.store.discussions.discussions import give_title, tell_change
-from moot.store.rate_limits import Rates
-from moot.streaming.cancellation import Stop, stopped
+from moot.store.discussions.discussions import notify_discussion_change, replace_title
+from moot.store.rate_limits import RateLimiter
+from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.types.billing import Payer
 from moot.types.discussions import Discussion
 from moot.types.errors import MootError
 from moot.types.events import TurnEnded
-from moot.types.requests import ModelRequest, user
+from moot.types.requests import ModelRequest, user_message
 
-LONGEST = 80  # characters of a title
-MOST_WORDS = 12  # whoever says more did not understand what a title is
-WORDS = 4000  # characters of the message that a clerk reads
-SECONDS = 60.0
-MOST_WAITING = 50
-TITLES_A_MINUTE = 20  # for an account
+MAX_TITLE_CHARS = 80  # characters of a title
+MAX_TITLE_WORDS = 12  # whoever says more did not understand what a title is
+MAX_MESSAGE_CHARS = 4000  # characters of the message that a clerk reads
+TITLE_TIMEOUT_SECONDS = 60.0
+MAX_WAITING = 50
+TITLES_PER_MINUTE = 20  # for an account
 
 # Quotation marks (straight, curly, French, Japanese) and what markdown marks words with.
-QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]')
-AROUND = " '_\u2018\u2019\u201a\u2039\u203a"  # those that may stand inside of words
-BEFORE = re.compile(r"^[\s#]*(?:title\s*:)?", re.IGNORECASE)
+QUOTE_MARKS = re.compile('["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]')
+EDGE_CHARS = " '_\u2018\u2019\u201a\u2039\u203a"  # those that may stand inside of words
+TITLE_PREFIX = re.compile(r"^[\s#]*(?:title\s*:)?", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
 
 
-class Titles:
-    def __init__(self, database: Database, chains: Chains, errands: Errands, rates: Rates) -> None:
+class TitleGenerator:
+    def __init__(
+        self,
+        database: Database,
+        resolve_model: ResolveModel,
+        model_tasks: ModelTasks,
+        rate_limiter: RateLimiter,
+    ) -> None:
         self._database = database
-        self._chains = chains
-        self._errands = errands
-        self._rates = rates
-        self._waiting: dict[asyncio.Task[None], Stop] = {}
+        self._resolve_model = resolve_model
+        self._model_tasks = model_tasks
+        self._rate_limiter = rate_limiter
+        self._tasks: dict[asyncio.Task[None], StopSignal] = {}
 
-    def want(self, payer: Payer, discussion: Discussion, words: str) -> None:
+    def request_title(self, payer: Payer, discussion: Discussion, message: str) -> None:
         """Let a title be found for a discussion that begins with some words; nobody waits for it."""
         if discussion.clerk is None:
             return
-        if len(self._waiting) >= MOST_WAITING:
-            _stays(discussion, "too many titles are being found already")
+        if len(self._tasks) >= MAX_WAITING:
+            _log_title_unchanged(discussion, "too many titles are being found already")
             return
-        stop = Stop()
-        task = asyncio.create_task(self._find(payer, discussion, discussion.clerk, words, stop))
-        self._waiting[task] = stop
-        task.add_done_callback(self._disown)
+        stop = StopSignal()
+        task = asyncio.create_task(self._generate_title(payer, discussion, discussion.clerk, message, stop))
+        self._tasks[task] = stop
+        task.add_done_callback(self._on_task_done)
 
     async def close(self) -> None:
         """End what goes on: a clerk that is speaking is stopped, so that its words are still paid for."""
-        await stopped(self._waiting)
+        await stop_tasks(self._tasks)
 
-    async def _find(self, payer: Payer, discussion: Discussion, clerk: str, words: str, stop: Stop) -> None:
+    async def _generate_title(
+        self, payer: Payer, discussion: Discussion, task_model: str, message: str, stop: StopSignal
+    ) -> None:
         try:
-            if await self._rates.take(f"title/{payer.account}", TITLES_A_MINUTE) is not None:
-                _stays(discussion, "these are too many titles within a minute")
+            if await self._rate_limiter.try_acquire(f"title/{payer.account}", TITLES_PER_MINUTE) is not None:
+                _log_title_unchanged(discussion, "these are too many titles within a minute")
                 return
-            ended = await self._asked(payer, await self._chains(payer.tenant, clerk), words, stop)
-            title = cleaned(ended.message.text) if ended.status == "completed" else ""
+            ended = await self._ask_model(
+                payer, await self._resolve_model(payer.tenant, task_model), message, stop
+            )
+            title = clean_title(ended.message.text) if ended.status == "completed" else ""
             if title:
-                await patiently(lambda: self._give(payer.tenant, discussion, title))
+                await retry_while_unavailable(lambda: self._store_title(payer.tenant, discussion, title))
             else:
                 why = ended.fault.message if ended.fault else f"what the clerk said was {ended.status}"
-                _stays(discussion, why)
+                _log_title_unchanged(discussion, why)
         except MootError as error:  # such as a key that is missing, or a database that is away
-            _stays(discussion, str(error))
+            _log_title_unchanged(discussion, str(error))
 
-    async def _asked(self, payer: Payer, chain: Sequence[Resolved], words: str, stop: Stop) -> TurnEnded:
-        request = ModelRequest(model="", system=written("title"), messages=(user(cut(words, WORDS)),))
-        late = asyncio.get_running_loop().call_later(SECONDS, stop.request)
+    async def _ask_model(
+        self, payer: Payer, chain: Sequence[ResolvedModel], message: str, stop: StopSignal
+    ) -> TurnEnded:
+        request = ModelRequest(
+            model="",
+            system=load_template("title"),
+            messages=(user_message(truncate_text(message, MAX_MESSAGE_CHARS)),),
+        )
+        late = asyncio.get_running_loop().call_later(TITLE_TIMEOUT_SECONDS, stop.request_stop)
         try:
-            return await self._errands.say(payer, "title", chain, request, stop)
+            return await self._model_tasks.run_text_task(payer, "title", chain, request, stop)
         finally:
             late.cancel()
 
-    async def _give(self, tenant: str, discussion: Discussion, title: str) -> None:
+    async def _store_title(self, tenant: str, discussion: Discussion, title: str) -> None:
         """Give a discussion its title, unless somebody gave it another meanwhile."""
         async with self._database.write() as connection:
-            if await give_title(connection, tenant, discussion.id, title, instead_of=discussion.title):
-                await tell_change(self._database, connection, tenant, discussion.id)
+            if await replace_title(connection, tenant, discussion.id, title, expected_title=discussion.title):
+                await notify_discussion_change(self._database, connection, tenant, discussion.id)
 
-    def _disown(self, task: asyncio.Task[None]) -> None:
-        del self._waiting[task]
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a mistake of ours left a discussion without a title", exc_info=error)
 
 
-def cleaned(answer: str) -> str:
+def clean_title(answer: str) -> str:
     """Make a title of what a clerk said: its first line, without what stands around it; nothing if there is none."""
     for line in answer.splitlines():
-        seen = "".join(char if char.isprintable() else " " for char in QUOTES.sub("", line))
-        bare = BEFORE.sub("", seen).strip(AROUND).rstrip(".:")
-        if title := one_line(bare, LONGEST):
-            return title if len(title.split()) <= MOST_WORDS else ""
+        seen = "".join(char if char.isprintable() else " " for char in QUOTE_MARKS.sub("", line))
+        bare = TITLE_PREFIX.sub("", seen).strip(EDGE_CHARS).rstrip(".:")
+        if title := one_line(bare, MAX_TITLE_CHARS):
+            return title if len(title.split()) <= MAX_TITLE_WORDS else ""
     return ""
 
 
-def _stays(discussion: Discussion, why: str) -> None:
-    log.warning("the first words stay the title", extra={"discussion": discussion.id, "reason": why})
+def _log_title_unchanged(discussion: Discussion, reason: str) -> None:
+    log.warning("the first words stay the title", extra={"discussion": discussion.id, "reason": reason})

@@ -21,120 +21,126 @@ from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from moot.types.errors import BadSettings, StoreUnavailable
+from moot.types.errors import BadSettings, DatabaseUnavailable
 
 BUSY_SECONDS = 5.0
 CLOSING_SECONDS = 5.0
-READERS = 4
-CONNECTIONS = 12
+SQLITE_READERS = 4
+POSTGRES_CONNECTIONS = 12
 
 # How the codes of Postgres begin that tell of its state, and not of a statement that is wrong: connections, a standby
 # that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
-TROUBLES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
+UNAVAILABLE_SQLSTATES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
 
 # What the driver of Postgres says of a connection that broke.
-LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
-POSTGRES_ERRORS = (asyncpg.PostgresError, *LOST)
+CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError)
+POSTGRES_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
 
-BUSY = "The database is busy; try again in a moment."
+BUSY_MESSAGE = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
-Handler = Callable[[str], None]
+NotificationHandler = Callable[[str], None]
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
 class Database:
-    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
+    def __init__(self, url: str, connections: int = POSTGRES_CONNECTIONS) -> None:
         """On Postgres, `connections` is the size of the pool; the log has one of its own beside it."""
         self.url = url
         self.is_postgres = url.startswith(("postgresql://", "postgres://"))
         if self.is_postgres:
-            self._reader = self._writer = _postgres(url, connections)
+            self._read_engine = self._write_engine = _create_postgres_engine(url, connections)
         elif url.startswith("sqlite:///"):
             self.path = Path(url.removeprefix("sqlite:///")).expanduser()
-            self._reader = _sqlite(self.path, readers=READERS, begin="BEGIN")
-            self._writer = _sqlite(self.path, readers=1, begin="BEGIN IMMEDIATE")
+            self._read_engine = _create_sqlite_engine(
+                self.path, pool_size=SQLITE_READERS, begin_statement="BEGIN"
+            )
+            self._write_engine = _create_sqlite_engine(
+                self.path, pool_size=1, begin_statement="BEGIN IMMEDIATE"
+            )
         else:
             raise BadSettings(
                 "MOOT_DATABASE_URL must begin with sqlite:/// or postgresql://, such as sqlite:////srv/moot.db."
             )
-        self.name = uuid4().hex[:12]  # of this process, in what it tells others
-        self._one_writer = asyncio.Lock()
-        self._log_turn = asyncio.Lock()
+        self.instance_id = uuid4().hex[:12]  # of this process, in what it tells others
+        self._write_lock = asyncio.Lock()
+        self._log_lock = asyncio.Lock()
         self._log_postgres: asyncpg.Connection[Any] | None = None
         self._log_sqlite: sqlite3.Connection | None = None
         self._log_thread = ThreadPoolExecutor(1, thread_name_prefix="moot-log")
-        self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
+        self._handlers: defaultdict[str, list[NotificationHandler]] = defaultdict(list)
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        with mapped_errors():
-            async with self._reader.connect() as connection:
+        with map_database_errors():
+            async with self._read_engine.connect() as connection:
                 yield connection
 
     @contextlib.asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """Open a transaction that is committed at the end, or leaves nothing behind."""
-        with mapped_errors():
-            async with self._turn(), self._writer.begin() as connection:
+        with map_database_errors():
+            async with self._wait_for_writer(), self._write_engine.begin() as connection:
                 told: list[tuple[Topic, str]] = []
                 connection.info["told"] = told
                 yield connection
         for topic, payload in told:
-            self.heard(topic, payload)
+            self.dispatch_notification(topic, payload)
 
     @contextlib.asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _wait_for_writer(self) -> AsyncIterator[None]:
         """Queue for the one writer of SQLite, in order and not for ever; Postgres has room for several."""
         if self.is_postgres:
             yield
             return
         try:
             async with asyncio.timeout(BUSY_SECONDS):
-                await self._one_writer.acquire()
+                await self._write_lock.acquire()
         except TimeoutError:
-            raise StoreUnavailable(BUSY) from None
+            raise DatabaseUnavailable(BUSY_MESSAGE) from None
         try:
             yield
         finally:
-            self._one_writer.release()
+            self._write_lock.release()
 
     @contextlib.asynccontextmanager
-    async def own_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    async def log_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
         """Give the connection to Postgres that is kept apart for the log, with nothing around it."""
-        with mapped_errors():
-            async with self._log_turn:
+        with map_database_errors():
+            async with self._log_lock:
                 if self._log_postgres is None or self._log_postgres.is_closed():
-                    self._log_postgres = await connected(self.url)
+                    self._log_postgres = await connect_postgres(self.url)
                 try:
                     yield self._log_postgres
                 except BaseException:
                     self._log_postgres.terminate()  # in whatever state it is: whoever comes next gets a new one
                     raise
 
-    async def in_own_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_on_log_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do all of some work on SQLite in one visit to the thread, and the connection, that are kept for the log."""
-        with mapped_errors():
-            async with self._turn():
-                return await asyncio.get_running_loop().run_in_executor(self._log_thread, self._visit, work)
+        with map_database_errors():
+            async with self._wait_for_writer():
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._log_thread, self._run_with_log_connection, work
+                )
 
-    def _visit(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run_with_log_connection(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._log_sqlite is None:
             self._log_sqlite = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
-            _prepare(self._log_sqlite)
+            _configure_sqlite(self._log_sqlite)
         return work(self._log_sqlite)
 
     async def ping(self) -> None:
         async with self.read() as connection:
             await connection.execute(text("SELECT 1"))
 
-    def insert(self, table: Table) -> Any:
+    def insert_into(self, table: Table) -> Any:
         """Begin an insert that can say what is to be done where the row is there already."""
         return (postgresql if self.is_postgres else sqlite).insert(table)
 
-    async def tell(self, connection: AsyncConnection, topic: Topic, payload: str) -> None:
+    async def notify(self, connection: AsyncConnection, topic: Topic, payload: str) -> None:
         """Tell all who listen, in this process or another, once the transaction is through."""
         if self.is_postgres:
             await connection.execute(
@@ -143,10 +149,10 @@ class Database:
         else:
             connection.info["told"].append((topic, payload))
 
-    def listen(self, topic: Topic, handler: Handler) -> None:
+    def subscribe(self, topic: Topic, handler: NotificationHandler) -> None:
         self._handlers[topic].append(handler)
 
-    def heard(self, topic: str, payload: str) -> None:
+    def dispatch_notification(self, topic: str, payload: str) -> None:
         for handler in self._handlers[topic]:
             handler(payload)
 
@@ -159,12 +165,12 @@ class Database:
         if self._log_sqlite is not None:
             await asyncio.get_running_loop().run_in_executor(self._log_thread, self._log_sqlite.close)
         self._log_thread.shutdown(wait=False)
-        for engine in {self._writer, self._reader}:
-            await _returned(engine)
+        for engine in {self._write_engine, self._read_engine}:
+            await _wait_for_returned_connections(engine)
             await engine.dispose()
 
 
-async def _returned(engine: AsyncEngine) -> None:
+async def _wait_for_returned_connections(engine: AsyncEngine) -> None:
     """Wait for connections that are being given back: whoever is cancelled leaves that behind, and nobody closes it."""
     pool = cast(QueuePool, engine.pool)
     try:
@@ -176,40 +182,44 @@ async def _returned(engine: AsyncEngine) -> None:
 
 
 @contextlib.contextmanager
-def mapped_errors() -> Iterator[None]:
+def map_database_errors() -> Iterator[None]:
     """Tell a database that cannot serve from a statement that is wrong."""
     try:
         yield
     except DBAPIError as error:
-        if _is_trouble(error):
-            raise StoreUnavailable(_words(error.orig)) from error
+        if _is_unavailable(error):
+            raise DatabaseUnavailable(_error_message(error.orig)) from error
         raise
     except (*POSTGRES_ERRORS, sqlite3.OperationalError) as error:
-        if _is_trouble_of(error):
-            raise StoreUnavailable(_words(error)) from error
+        if _is_driver_unavailable(error):
+            raise DatabaseUnavailable(_error_message(error)) from error
         raise
     except PoolTimeout as error:
-        raise StoreUnavailable(BUSY) from error
+        raise DatabaseUnavailable(BUSY_MESSAGE) from error
     except OSError as error:
-        raise StoreUnavailable(_words(error)) from error
+        raise DatabaseUnavailable(_error_message(error)) from error
 
 
-def _is_trouble(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error, InterfaceError) or _is_trouble_of(error.orig)
+def _is_unavailable(error: DBAPIError) -> bool:
+    return (
+        error.connection_invalidated
+        or isinstance(error, InterfaceError)
+        or _is_driver_unavailable(error.orig)
+    )
 
 
-def _is_trouble_of(error: BaseException | None) -> bool:
+def _is_driver_unavailable(error: BaseException | None) -> bool:
     """Tell so from what a driver raised."""
     if isinstance(error, sqlite3.OperationalError):  # a statement that is wrong is a plain SQLITE_ERROR
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     state = getattr(error, "sqlstate", None) or ""
-    return isinstance(error, LOST) or state.startswith(TROUBLES)
+    return isinstance(error, CONNECTION_ERRORS) or state.startswith(UNAVAILABLE_SQLSTATES)
 
 
-def _words(error: BaseException | None) -> str:
+def _error_message(error: BaseException | None) -> str:
     reason = str(error)
     if "locked" in reason or "busy" in reason:
-        return BUSY
+        return BUSY_MESSAGE
     if "full" in reason or "No space" in reason:
         return "The disk that holds the database is full: make room, then try again."
     cause = getattr(error, "__cause__", None) or error
@@ -224,7 +234,7 @@ def _words(error: BaseException | None) -> str:
     return f"The database cannot be reached ({kind}); try again in a moment."
 
 
-async def connected(url: str) -> Any:
+async def connect_postgres(url: str) -> Any:
     try:
         return await asyncpg.connect(url, timeout=10, command_timeout=30)
     except ValueError:  # which may hold a part of the password
@@ -234,10 +244,10 @@ async def connected(url: str) -> Any:
         ) from None
 
 
-def _postgres(url: str, connections: int) -> AsyncEngine:
+def _create_postgres_engine(url: str, connections: int) -> AsyncEngine:
     return create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=lambda: connected(url),
+        async_creator=lambda: connect_postgres(url),
         pool_size=connections,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
@@ -246,10 +256,10 @@ def _postgres(url: str, connections: int) -> AsyncEngine:
     )
 
 
-def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
+def _create_sqlite_engine(path: Path, *, pool_size: int, begin_statement: str) -> AsyncEngine:
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)),
-        pool_size=readers,
+        pool_size=pool_size,
         max_overflow=0,
         pool_timeout=2 * BUSY_SECONDS,
         connect_args={"timeout": BUSY_SECONDS},
@@ -257,12 +267,12 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     )
 
     @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: Any, _: object) -> None:
-        _prepare(connection)
+    def configure_connection(connection: Any, _: object) -> None:
+        _configure_sqlite(connection)
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin_transaction(connection: Any) -> None:
-        connection.exec_driver_sql(begin)
+        connection.exec_driver_sql(begin_statement)
 
     @event.listens_for(engine.sync_engine, "invalidate")
     def roll_back(connection: Any, *_: object) -> None:
@@ -273,7 +283,7 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     return engine
 
 
-def _prepare(connection: Any) -> None:
+def _configure_sqlite(connection: Any) -> None:
     connection.isolation_level = None  # we say BEGIN ourselves, so that DDL is in transactions too
     cursor = connection.cursor()
     with contextlib.suppress(sqlite3.OperationalError):  # whoever holds the new file makes it so for all
@@ -283,7 +293,9 @@ def _prepare(connection: Any) -> None:
     cursor.close()
 
 
-def cut(found: Sequence[T], limit: int, cursor: Callable[[T], str]) -> tuple[tuple[T, ...], str | None]:
+def paginate(
+    rows: Sequence[T], limit: int, make_cursor: Callable[[T], str]
+) -> tuple[tuple[T, ...], str | None]:
     """Keep as many as fit, and return the cursor of the last of them if more were found."""
-    page = tuple(found[:limit])
-    return page, cursor(page[-1]) if len(found) > limit else None
+    page = tuple(rows[:limit])
+    return page, make_cursor(page[-1]) if len(rows) > limit else None

@@ -18,43 +18,45 @@ from moot.store.database import Database
 from moot.store.schema import installation
 from moot.types.errors import BadSettings
 
-VARIABLE = "MOOT_SECRET"
-FILE = "secret"
-LENGTH = 32
-DISTINCT = 8
-WEAK = re.compile(
+SECRET_VARIABLE = "MOOT_SECRET"  # noqa: S105 - the name of a variable
+SECRET_FILE = "secret"  # noqa: S105 - the name of a file
+MIN_SECRET_LENGTH = 32
+MIN_DISTINCT_CHARACTERS = 8
+WEAK_SECRET = re.compile(
     r"change.?(me|this)|password|example|default|placeholder|insecure|your.?secret", re.IGNORECASE
 )
-NONCE = 12
+NONCE_BYTES = 12
 
 
-class Sealer:
+class Encryptor:
     def __init__(self, secret: str) -> None:
-        self._cipher = AESGCM(_derived(secret, b"moot provider keys"))
-        self._fingerprint = _derived(secret, b"moot fingerprint").hex()
+        self._cipher = AESGCM(_derive_key(secret, b"moot provider keys"))
+        self._fingerprint = _derive_key(secret, b"moot fingerprint").hex()
 
     @classmethod
-    def load(cls, folder: Path, environment: Mapping[str, str]) -> Self:
+    def load_or_create(cls, folder: Path, environment: Mapping[str, str]) -> Self:
         """Take the secret from MOOT_SECRET, or else from a file of the data folder, made when it is missing."""
-        if secret := environment.get(VARIABLE, "").strip():
-            return cls(_strong(secret, VARIABLE))
-        path = folder / FILE
-        return cls(_strong(_read_or_make(path), str(path)))
+        if secret := environment.get(SECRET_VARIABLE, "").strip():
+            return cls(_require_strong_secret(secret, SECRET_VARIABLE))
+        path = folder / SECRET_FILE
+        return cls(_require_strong_secret(_read_or_create_secret(path), str(path)))
 
-    def seal(self, text: str, *belongs: str) -> bytes:
-        nonce = secrets.token_bytes(NONCE)
-        return nonce + self._cipher.encrypt(nonce, text.encode(), msgspec.json.encode(belongs))
+    def encrypt(self, text: str, *associated_data: str) -> bytes:
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, text.encode(), msgspec.json.encode(associated_data))
 
-    def open(self, sealed: bytes, *belongs: str) -> str | None:
+    def decrypt(self, ciphertext: bytes, *associated_data: str) -> str | None:
         """Return what was sealed for exactly this use; None if it was changed, or moved from elsewhere."""
         try:
-            return self._cipher.decrypt(sealed[:NONCE], sealed[NONCE:], msgspec.json.encode(belongs)).decode()
+            return self._cipher.decrypt(
+                ciphertext[:NONCE_BYTES], ciphertext[NONCE_BYTES:], msgspec.json.encode(associated_data)
+            ).decode()
         except (InvalidTag, ValueError):
             return None
 
-    async def check(self, database: Database) -> None:
+    async def check_database_secret(self, database: Database) -> None:
         """See that a database was never used with another secret: what that one sealed could not be opened."""
-        mine = database.insert(installation).values(name="secret", value=self._fingerprint)
+        mine = database.insert_into(installation).values(name="secret", value=self._fingerprint)
         async with database.write() as connection:
             await connection.execute(mine.on_conflict_do_nothing())
             known = await connection.execute(
@@ -62,40 +64,45 @@ class Sealer:
             )
             if known.scalar_one() != self._fingerprint:
                 raise BadSettings(
-                    f"This database belongs to another secret: start with the {VARIABLE}, or the file "
-                    f"{FILE!r} of the data folder, that it was first used with. If that is lost, the stored "
+                    f"This database belongs to another secret: start with the {SECRET_VARIABLE}, or the file "
+                    f"{SECRET_FILE!r} of the data folder, that it was first used with. If that is lost, the stored "
                     "provider keys are too: empty the table provider_key, delete 'secret' from the table "
                     "installation, and store the keys again."
                 )
 
 
-def _derived(secret: str, purpose: bytes) -> bytes:
+def _derive_key(secret: str, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 
-def _strong(secret: str, source: str) -> str:
+def _require_strong_secret(secret: str, source: str) -> str:
     """Return a secret that nobody can guess, as far as can be told."""
     repeated = secret in (secret + secret)[1:-1]
-    if len(secret) < LENGTH or len(set(secret)) < DISTINCT or repeated or WEAK.search(secret):
+    if (
+        len(secret) < MIN_SECRET_LENGTH
+        or len(set(secret)) < MIN_DISTINCT_CHARACTERS
+        or repeated
+        or WEAK_SECRET.search(secret)
+    ):
         raise BadSettings(
-            f"The secret in {source} is too easy to guess: it must be at least {LENGTH} random characters. "
+            f"The secret in {source} is too easy to guess: it must be at least {MIN_SECRET_LENGTH} random characters. "
             'Make one with: python -c "import secrets; print(secrets.token_urlsafe(32))"'
         )
     return secret
 
 
-def _read_or_make(path: Path) -> str:
+def _read_or_create_secret(path: Path) -> str:
     try:
         if not path.exists():
-            _make(path)
+            _create_secret_file(path)
         return path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSettings(
-            f"The secret in {path} cannot be read or made ({error}): set {VARIABLE}."
+            f"The secret in {path} cannot be read or made ({error}): set {SECRET_VARIABLE}."
         ) from error
 
 
-def _make(path: Path) -> None:
+def _create_secret_file(path: Path) -> None:
     """Write a new secret whole: of several processes that start at once, one writes it and all read it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TextIO
 
-from moot.store.database import POSTGRES_ERRORS, Database, connected, mapped_errors
-from moot.types.errors import StoreUnavailable
+from moot.store.database import POSTGRES_ERRORS, Database, connect_postgres, map_database_errors
+from moot.types.errors import DatabaseUnavailable
 
 try:
     import fcntl
@@ -15,10 +15,10 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
-IS_KNOWN = fcntl is not None
+HAS_FILE_LOCKS = fcntl is not None
 
 
-def hold(file: TextIO) -> bool | None:
+def try_lock_file(file: TextIO) -> bool | None:
     """Hold a file until it is closed, and tell whether that worked; None where the system has no such thing."""
     if fcntl is None:
         return None
@@ -29,50 +29,53 @@ def hold(file: TextIO) -> bool | None:
     return True
 
 
-LOOK_SECONDS = 5.0
-ANSWER_SECONDS = 5.0
-TAKE = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
+POLL_SECONDS = 5.0
+PING_TIMEOUT_SECONDS = 5.0
+TRY_ADVISORY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 
-Work = Callable[[], Coroutine[Any, Any, None]]
+LeaderTask = Callable[[], Coroutine[Any, Any, None]]
 
 log = logging.getLogger(__name__)
 
 
-async def solely(database: Database, what: str, work: Work) -> None:
+async def run_as_leader(database: Database, lock_name: str, task: LeaderTask) -> None:
     """Do some work to its end while no other server does; it begins anew where that was not sure any more."""
     if not database.is_postgres:  # a file of SQLite serves one process
-        await work()
+        await task()
         return
     while True:
         try:
-            connection = await _held(database, what)
-        except StoreUnavailable:
-            await asyncio.sleep(LOOK_SECONDS)
+            connection = await _acquire_leadership(database, lock_name)
+        except DatabaseUnavailable:
+            await asyncio.sleep(POLL_SECONDS)
             continue
         try:
-            if await _done(work, connection):
+            if await _run_until_disconnected(task, connection):
                 return
         finally:
             connection.terminate()
-        log.warning("the connection that holds this for this server is lost", extra={"what": what})
+        log.warning("the connection that holds this for this server is lost", extra={"what": lock_name})
 
 
-async def _held(database: Database, what: str) -> Any:
+async def _acquire_leadership(database: Database, lock_name: str) -> Any:
     """Wait until nobody else has it, and return the connection that has it now."""
-    with mapped_errors():
-        connection = await connected(database.url)
+    with map_database_errors():
+        connection = await connect_postgres(database.url)
         try:
-            while not await connection.fetchval(TAKE, what):  # noqa: ASYNC110 - nobody tells when it is free
-                await asyncio.sleep(LOOK_SECONDS)
+            while not await connection.fetchval(TRY_ADVISORY_LOCK, lock_name):  # noqa: ASYNC110 - nobody tells when it is free
+                await asyncio.sleep(POLL_SECONDS)
         except BaseException:
             connection.terminate()
             raise
         return connection
 
 
-async def _done(work: Work, connection: Any) -> bool:
+async def _run_until_disconnected(leader_task: LeaderTask, connection: Any) -> bool:
     """Tell whether the work came to its end before the connection was lost."""
-    working, watching = asyncio.create_task(work()), asyncio.create_task(_until_lost(connection))
+    working, watching = (
+        asyncio.create_task(leader_task()),
+        asyncio.create_task(_wait_for_disconnect(connection)),
+    )
     try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -85,11 +88,11 @@ async def _done(work: Work, connection: Any) -> bool:
         await asyncio.gather(working, watching, return_exceptions=True)
 
 
-async def _until_lost(connection: Any) -> None:
+async def _wait_for_disconnect(connection: Any) -> None:
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
     with suppress(*POSTGRES_ERRORS, OSError, TimeoutError):
         while not connection.is_closed():
             with suppress(TimeoutError):
-                await asyncio.wait_for(lost.wait(), LOOK_SECONDS)
-            await connection.fetchval("SELECT 1", timeout=ANSWER_SECONDS)
+                await asyncio.wait_for(lost.wait(), POLL_SECONDS)
+            await connection.fetchval("SELECT 1", timeout=PING_TIMEOUT_SECONDS)

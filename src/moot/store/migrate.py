@@ -11,42 +11,44 @@ from sqlalchemy.exc import DBAPIError
 from moot.store.database import Database
 from moot.types.errors import BadSettings
 
-HEAD = "0009"
-NO_RIGHT = "42501"
-LOCK = 6020108  # any number, the same for all who migrate one database
+HEAD_REVISION = "0009"
+INSUFFICIENT_PRIVILEGE = "42501"
+MIGRATION_LOCK_ID = 6020108  # any number, the same for all who migrate one database
 
 
 async def migrate(database: Database) -> None:
     """Run what is missing. A transaction holds all of it, and a lock lets others wait for it."""
     if not database.is_postgres:
         database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _rights_asked_for():
+    with _map_privilege_errors():
         async with database.write() as connection:
             if database.is_postgres:
-                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            if await connection.run_sync(_version) != HEAD:
-                await connection.run_sync(_upgrade)
+                await connection.execute(
+                    text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK_ID}
+                )
+            if await connection.run_sync(_current_revision) != HEAD_REVISION:
+                await connection.run_sync(_upgrade_schema)
 
 
 @contextmanager
-def _rights_asked_for() -> Iterator[None]:
+def _map_privilege_errors() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) != NO_RIGHT:
+        if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
         raise BadSettings(
             "The user in MOOT_DATABASE_URL may not make tables in that database: let it own the database."
         ) from error
 
 
-def _version(connection: Connection) -> str | None:
+def _current_revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade_schema(connection: Connection) -> None:
     from alembic import command  # noqa: PLC0415 - slow to import, and seldom needed
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415

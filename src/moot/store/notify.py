@@ -11,38 +11,38 @@ import asyncpg
 from moot.store.database import POSTGRES_ERRORS, Database, Topic
 
 TOPICS = get_args(Topic)
-ALIVE_SECONDS = 5.0
-AGAIN_SECONDS = 0.5
+KEEPALIVE_SECONDS = 5.0
+RECONNECT_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
 
-async def listen(database: Database, missed: Callable[[], None]) -> None:
+async def receive_notifications(database: Database, on_gap: Callable[[], None]) -> None:
     """Pass on what is told until cancelled; call `missed` each time the connection had to be made anew."""
     while True:
         with contextlib.suppress(OSError, *POSTGRES_ERRORS):
-            await _until_lost(database, missed)
+            await _receive_until_disconnected(database, on_gap)
         log.warning("lost the connection that listens to Postgres; connecting again")
-        await asyncio.sleep(AGAIN_SECONDS)
+        await asyncio.sleep(RECONNECT_SECONDS)
 
 
-async def _until_lost(database: Database, missed: Callable[[], None]) -> None:
-    connection = await asyncpg.connect(database.url, timeout=ALIVE_SECONDS)
+async def _receive_until_disconnected(database: Database, on_gap: Callable[[], None]) -> None:
+    connection = await asyncpg.connect(database.url, timeout=KEEPALIVE_SECONDS)
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
 
-    def heard(_connection: object, _pid: int, topic: str, payload: str) -> None:
-        database.heard(topic, payload)
+    def on_notification(_connection: object, _pid: int, topic: str, payload: str) -> None:
+        database.dispatch_notification(topic, payload)
 
     try:
         for topic in TOPICS:
-            await connection.add_listener(topic, heard)
-        missed()
+            await connection.add_listener(topic, on_notification)
+        on_gap()
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(ALIVE_SECONDS):
+                async with asyncio.timeout(KEEPALIVE_SECONDS):
                     await lost.wait()
-            await connection.execute("SELECT 1", timeout=ALIVE_SECONDS)
+            await connection.execute("SELECT 1", timeout=KEEPALIVE_SECONDS)
     finally:
         with contextlib.suppress(Exception):
             await connection.close(timeout=1)

@@ -26,7 +26,7 @@ from moot.types.evaluations import Improvement, Verdict
 from moot.types.faults import Fault
 from moot.types.modes import Advisors, Directed
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
 
 
@@ -64,11 +64,11 @@ metadata = MetaData(
 )
 
 
-def _id() -> Column[str]:
+def _id_column() -> Column[str]:
     return Column("id", Text, primary_key=True)
 
 
-def _numbered() -> tuple[Column[int], Column[str]]:
+def _sequence_columns() -> tuple[Column[int], Column[str]]:
     """An id for the world, and a number for what orders or indexes rows."""
     return (
         Column("number", Number, primary_key=True, autoincrement=True),
@@ -76,54 +76,56 @@ def _numbered() -> tuple[Column[int], Column[str]]:
     )
 
 
-def _of(table: str, *, null: bool = False, gone: str = "CASCADE", name: str = "") -> Column[str]:
+def _foreign_key(
+    table: str, *, nullable: bool = False, on_delete: str = "CASCADE", name: str = ""
+) -> Column[str]:
     """Point to a row of another table; when that row goes, this one goes or forgets it."""
-    return Column(name or table, Text, ForeignKey(f"{table}.id", ondelete=gone), nullable=null)
+    return Column(name or table, Text, ForeignKey(f"{table}.id", ondelete=on_delete), nullable=nullable)
 
 
-def _tenant() -> Column[str]:
-    return _of("tenant")
+def _tenant_column() -> Column[str]:
+    return _foreign_key("tenant")
 
 
-def _text(name: str) -> Column[str]:
+def _text_column(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
-def _time(name: str = "created_at", *, null: bool = False) -> Column[float]:
-    return Column(name, Float(53), nullable=null)
+def _time_column(name: str = "created_at", *, nullable: bool = False) -> Column[float]:
+    return Column(name, Float(53), nullable=nullable)
 
 
-tenant = Table("tenant", metadata, _id(), Column("name", Text, nullable=False), _time())
+tenant = Table("tenant", metadata, _id_column(), Column("name", Text, nullable=False), _time_column())
 
 account = Table(
     "account",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("name", Text, nullable=False, unique=True),
     Column("password", Text, nullable=True),  # an argon2 hash; None cannot log in
     Column("budget", Float(53), nullable=True),  # US dollars a week; None is no limit
-    _time(),
+    _time_column(),
 )
 
 session = Table(
     "session",
     metadata,
     Column("hash", Text, primary_key=True),
-    _of("account"),
-    _time(),
-    _time("expires_at"),
+    _foreign_key("account"),
+    _time_column(),
+    _time_column("expires_at"),
     Index(None, "account"),
 )
 
 token = Table(
     "token",
     metadata,
-    _id(),
-    _of("account"),
+    _id_column(),
+    _foreign_key("account"),
     Column("hash", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
-    _time(),
+    _time_column(),
     Index(None, "account"),
 )
 
@@ -134,7 +136,7 @@ provider_key = Table(
     Column("provider", Text, primary_key=True),
     Column("origin", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
-    _time(),
+    _time_column(),
 )
 
 tool_server = Table(
@@ -144,22 +146,22 @@ tool_server = Table(
     Column("name", Text, primary_key=True),
     Column("url", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),  # its headers
-    _time(),
+    _time_column(),
 )
 
 persona = Table(
     "persona",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("name", Text, nullable=False),
-    _text("description"),
-    _text("system_prompt"),
+    _text_column("description"),
+    _text_column("system_prompt"),
     Column("traits", Json(Strings), nullable=False),
     Column("specialisations", Json(Strings), nullable=False),
-    _text("category"),
-    _text("colour"),
-    _time(),
+    _text_column("category"),
+    _text_column("colour"),
+    _time_column(),
     Index(None, "tenant"),
 )
 
@@ -175,41 +177,41 @@ persona_use = Table(  # by persona, which may be a shipped one that is in no tab
 project = Table(
     "project",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("name", Text, nullable=False),
-    _text("description"),
-    _text("repository"),
-    _time(),
+    _text_column("description"),
+    _text_column("repository"),
+    _time_column(),
     Index(None, "tenant"),
 )
 
 post = Table(
     "post",
     metadata,
-    _id(),
-    _tenant(),
-    _of("project"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("project"),
     Column("title", Text, nullable=False),
-    _text("excerpt"),
-    _time("published_at", null=True),
-    _time(),
+    _text_column("excerpt"),
+    _time_column("published_at", nullable=True),
+    _time_column(),
     Index(None, "project", "published_at"),
 )
 
 discussion = Table(
     "discussion",
     metadata,
-    *_numbered(),
-    _tenant(),
-    _of("account", null=True, gone="SET NULL"),
+    *_sequence_columns(),
+    _tenant_column(),
+    _foreign_key("account", nullable=True, on_delete="SET NULL"),
     Column("title", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("persona", Text, nullable=True),
-    _of("project", null=True, gone="SET NULL"),
+    _foreign_key("project", nullable=True, on_delete="SET NULL"),
     Column("language", Text, nullable=True),
     Column("model", Text, nullable=True),
     Column("clerk", Text, nullable=True),
@@ -218,9 +220,9 @@ discussion = Table(
     Column("directed", Json(Directed), nullable=True),
     Column("summary", Text, nullable=True),
     Column("usefulness", Float(53), nullable=True),
-    _time("exported_at", null=True),
-    _time(),
-    _time("updated_at"),
+    _time_column("exported_at", nullable=True),
+    _time_column(),
+    _time_column("updated_at"),
     Index("ix_discussion_newest", "tenant", "updated_at", "id"),
     Index(None, "project"),
 )
@@ -228,12 +230,12 @@ discussion = Table(
 run = Table(
     "run",
     metadata,
-    _id(),
-    _tenant(),
-    _of("discussion"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("discussion"),
     Column("message", Text, nullable=True),
     Column("mode", Text, nullable=False),
-    Column("plan", Json(Plan), nullable=False),
+    Column("plan", Json(RunPlan), nullable=False),
     Column("status", Text, nullable=False),
     Column("epoch", Integer, nullable=False, server_default="0"),
     Column("stop", Text, nullable=True),  # why the whole run is to end
@@ -246,8 +248,8 @@ run = Table(
     Column("retried", Json(dict[str, int]), nullable=True),  # participants, and the revision they are due in
     Column("reserved", Float(53), nullable=True),  # US dollars of the budget, while it goes on
     Column("again", Text, nullable=True),  # the answer of which it makes another version
-    _time(),
-    _time("ended_at", null=True),
+    _time_column(),
+    _time_column("ended_at", nullable=True),
     Index(None, "account", "status"),
     Index(None, "discussion", "id"),
     Index(None, "tenant", "status"),
@@ -266,11 +268,11 @@ run_event = Table(
 message = Table(
     "message",
     metadata,
-    *_numbered(),
+    *_sequence_columns(),
     Column("place", Number, nullable=False),  # the number of what its run answers to: runs never interleave
-    _tenant(),
-    _of("discussion"),
-    _of("run", null=True),
+    _tenant_column(),
+    _foreign_key("discussion"),
+    _foreign_key("run", nullable=True),
     Column("role", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("participant", Text, nullable=True),
@@ -278,8 +280,8 @@ message = Table(
     Column("stage", Text, nullable=True),
     Column("round", Integer, nullable=False, server_default="0"),
     Column("status", Text, nullable=False),
-    _text("thoughts"),
-    _text("details"),
+    _text_column("thoughts"),
+    _text_column("details"),
     Column("provider", Text, nullable=True),
     Column("model", Text, nullable=True),
     Column("usage", Json(Usage), nullable=True),
@@ -299,7 +301,7 @@ message = Table(
     Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # calls that were made for it
     Column("version_of", Text, nullable=True),  # the answer instead of which it stands from its number on
     Column("copy_of", Text, nullable=True),  # the earlier version that was chosen again
-    _time(),
+    _time_column(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "version_of"),
     Index(None, "discussion", "place", "number"),
@@ -308,10 +310,10 @@ message = Table(
 permission = Table(  # of a call with effects, by its id: whether it may be made, and whether it was begun
     "permission",
     metadata,
-    _id(),
-    _tenant(),
-    _of("discussion"),
-    _of("run"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("discussion"),
+    _foreign_key("run"),
     Column("participant", Text, nullable=False),
     Column("stage", Text, nullable=False),
     Column("round", Integer, nullable=False),
@@ -320,7 +322,7 @@ permission = Table(  # of a call with effects, by its id: whether it may be made
     Column("account", Text, nullable=True),  # who gave it
     Column("begun", Boolean, nullable=False),
     Column("attempt", Text, nullable=False),  # to take the turn: one that begins anew is another
-    _time(),
+    _time_column(),
     Index(None, "run"),
     Index(None, "discussion", "tool"),
 )
@@ -354,14 +356,14 @@ blob = Table(  # what is in files, once for all files with the same content
 file = Table(
     "file",
     metadata,
-    _id(),
-    _tenant(),
-    _of("account", null=True, gone="SET NULL"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("account", nullable=True, on_delete="SET NULL"),
     Column("name", Text, nullable=False),
     Column("media_type", Text, nullable=False),
     Column("size", Integer, nullable=False),
     Column("sha256", Text, nullable=False),
-    _time(),
+    _time_column(),
     Index(None, "tenant", "sha256"),
 )
 
@@ -376,36 +378,36 @@ token_rate = Table(  # what providers counted, to correct guesses by
 recap = Table(  # what a discussion came to, for others that refer to it
     "recap",
     metadata,
-    _id(),
-    _tenant(),
-    _of("discussion"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("discussion"),
     Column("points", Json(Strings), nullable=False),
     Column("messages", Integer, nullable=False),  # how many it covers
     Column("model", Text, nullable=False),
-    _time(),
+    _time_column(),
     Index(None, "discussion", "created_at"),
 )
 
 trial = Table(  # what somebody asserts of an answer, how it was judged, and what it was improved to
     "trial",
     metadata,
-    _id(),
-    _tenant(),
-    _of("message"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("message"),
     Column("judge", Text, nullable=False),
     Column("assertions", Json(Strings), nullable=False),
     Column("verdicts", Json(tuple[Verdict, ...]), nullable=False),
     Column("rounds", Json(Improvement), nullable=True),
-    _time(),
-    _time("accepted_at", null=True),
+    _time_column(),
+    _time_column("accepted_at", nullable=True),
     Index(None, "message"),
 )
 
 charge = Table(  # what calls of models cost, a turn's attempts as one; it outlives the discussion, because it was paid
     "charge",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("account", Text, nullable=True),
     Column("discussion", Text, nullable=True),
     Column("run", Text, nullable=True),
@@ -414,7 +416,7 @@ charge = Table(  # what calls of models cost, a turn's attempts as one; it outli
     Column("model", Text, nullable=False),
     Column("usage", Json(Usage), nullable=False),
     Column("cost", Float(53), nullable=True),
-    _time(),
+    _time_column(),
     Index(None, "account", "created_at"),
     Index(None, "run"),
 )
@@ -424,14 +426,14 @@ reup = Table(  # a week whose budget was begun anew, and when
     metadata,
     Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
     Column("week", Float(53), primary_key=True),
-    _time(),
+    _time_column(),
 )
 
 line_up = Table(  # who sits at a table and how they speak, kept to be used again
     "line_up",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("name", Text, nullable=False),
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
@@ -440,17 +442,17 @@ line_up = Table(  # who sits at a table and how they speak, kept to be used agai
     Column("debate", Json(Debate), nullable=True),
     Column("advisors", Json(Advisors), nullable=True),
     Column("directed", Json(Directed), nullable=True),
-    _time(),
+    _time_column(),
     Index(None, "tenant"),
 )
 
 insight = Table(
     "insight",
     metadata,
-    *_numbered(),
-    _tenant(),
-    _of("discussion"),
-    _of("project", null=True, gone="SET NULL"),
+    *_sequence_columns(),
+    _tenant_column(),
+    _foreign_key("discussion"),
+    _foreign_key("project", nullable=True, on_delete="SET NULL"),
     Column("kind", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("detail", Text, nullable=False),
@@ -459,7 +461,7 @@ insight = Table(
     Column("severity", Text, nullable=True),
     Column("paired", Text, nullable=True),
     Column("messages", Json(Strings), nullable=False),
-    _time(),
+    _time_column(),
     Index(None, "discussion"),
     Index(None, "project"),
 )
@@ -467,23 +469,23 @@ insight = Table(
 consolidation = Table(
     "consolidation",
     metadata,
-    _id(),
-    _tenant(),
-    _of("project"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("project"),
     Column("status", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("fault", Text, nullable=True),
-    _time(),
-    _time("ended_at", null=True),
+    _time_column(),
+    _time_column("ended_at", nullable=True),
     Index(None, "project", "id"),
 )
 
 pattern = Table(
     "pattern",
     metadata,
-    _id(),
-    _tenant(),
-    _of("consolidation"),
+    _id_column(),
+    _tenant_column(),
+    _foreign_key("consolidation"),
     Column("kind", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("description", Text, nullable=False),
@@ -501,7 +503,7 @@ idempotency = Table(
     Column("key", Text, primary_key=True),
     Column("request", Text, nullable=False),  # a hash of what was asked, so that a key is not used twice
     Column("reply", Text, nullable=False),
-    _time(),
+    _time_column(),
     Index(None, "created_at"),
 )
 
@@ -509,16 +511,16 @@ rate = Table(
     "rate",
     metadata,
     Column("name", Text, primary_key=True),
-    _time("free_at"),
+    _time_column("free_at"),
 )
 
 worker = Table(
     "worker",
     metadata,
-    _id(),
+    _id_column(),
     Column("beats", BigInteger, nullable=False),
     Column("reaper", Text, nullable=True),
-    _time(),
+    _time_column(),
 )
 
 installation = Table(
@@ -539,15 +541,15 @@ insight_vector = Table(  # what an embedding model makes of an insight; another 
 channel = Table(  # a channel of a chat service, and the discussion that is led in it
     "channel",
     metadata,
-    _id(),
-    _tenant(),
+    _id_column(),
+    _tenant_column(),
     Column("guild", Text, nullable=False),
-    _of("discussion", null=True, gone="SET NULL"),
+    _foreign_key("discussion", nullable=True, on_delete="SET NULL"),
     Column("mode", Text, nullable=False),
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("trouble", Text, nullable=True),
-    _time(),
+    _time_column(),
     Index(None, "tenant"),
     Index(None, "discussion"),
 )
@@ -555,9 +557,9 @@ channel = Table(  # a channel of a chat service, and the discussion that is led 
 channel_message = Table(  # what was heard in a channel, and not yet said in its discussion
     "channel_message",
     metadata,
-    _id(),
-    _of("channel"),
-    _time(),
+    _id_column(),
+    _foreign_key("channel"),
+    _time_column(),
     Index(None, "channel"),
 )
 
@@ -589,6 +591,6 @@ channel_memory = Table(  # what a participant still knows of what was said in a 
     Column("participant", Text, primary_key=True),
     Column("words", Text, nullable=False),
     Column("discussions", Json(tuple[str, ...]), nullable=False),
-    _time("upto"),
-    _time(),
+    _time_column("upto"),
+    _time_column(),
 )

@@ -14,27 +14,33 @@ from typing import Annotated, Literal, assert_never
 from msgspec import Meta, Struct
 
 from moot.providers.provider import ChunkStream
-from moot.streaming.cancellation import Guard, Stop
-from moot.streaming.lesson_turn import Act, Dropped, Took
-from moot.streaming.reasoning_tags import Capture, Piece, Retracted, Said, Thinking
-from moot.streaming.speaker_labels import Introduction
-from moot.types.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
+from moot.streaming.cancellation import StopSignal, StreamTimeouts
+from moot.streaming.lesson_turn import ActionPerformed, LessonTurnParser, RejectedAction
+from moot.streaming.reasoning_tags import (
+    ReasoningTagParser,
+    StreamPiece,
+    TextPiece,
+    TextRetraction,
+    ThoughtPiece,
+)
+from moot.streaming.speaker_labels import SpeakerLabelFilter
+from moot.types.chunks import Chunk, Done, Failed, FinishReason, Progress, Text, Thought, ToolCall, Usage
 from moot.types.events import (
     ActionDropped,
     ActionTaken,
     Event,
-    Reason,
-    Seat,
+    StopReason,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
+    TurnKey,
 )
-from moot.types.faults import Fault, fault
+from moot.types.faults import Fault, make_fault
 
-Status = Reason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
-Came = Text | Thought | ToolCall
+StreamStatus = StopReason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
+ContentChunk = Text | Thought | ToolCall
 Emit = Callable[[list[Event]], Awaitable[None]]
-_TAGS_APART = re.compile(r"<[^<>]*>?|[^<]+")
+_TAG_OR_TEXT = re.compile(r"<[^<>]*>?|[^<]+")
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,217 +52,225 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StreamResult(Struct, frozen=True):
-    status: Status
+    status: StreamStatus
     text: str = ""
     thoughts: str = ""
     details: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
-    finish: Finish | None = None
+    finish: FinishReason | None = None
     fault: Fault | None = None
-    first_token: float | None = None
-    script: str = ""
+    first_token_seconds: float | None = None
+    lesson_items: str = ""
     characters: int = 0  # of all that came, whatever became of it
-    parts: tuple[Came, ...] = ()  # of an answer that calls tools, to be handed back as it came
-    foreign: str | None = None  # as whom it spoke: it was thrown away
+    parts: tuple[ContentChunk, ...] = ()  # of an answer that calls tools, to be handed back as it came
+    impersonated: str | None = None  # as whom it spoke: it was thrown away
 
 
-async def listen(
+async def consume_stream(
     stream: ChunkStream,
-    seat: Seat,
-    stop: Stop,
+    turn_key: TurnKey,
+    stop: StopSignal,
     limits: Limits,
     emit: Emit,
-    act: Act | None = None,
+    lesson_parser: LessonTurnParser | None = None,
     *,
-    introduction: Introduction | None = None,
-    tools: bool = False,
-    said: bool = False,
+    label_filter: SpeakerLabelFilter | None = None,
+    has_tools: bool = False,
+    has_spoken: bool = False,
 ) -> StreamResult:
     """Follow one stream to its end, or to the stop or time-out that comes first, and close it.
 
     With an `introduction`, an answer is listened to no longer than it speaks as somebody at the table may. Where there are `tools`, an answer may consist of calls alone; where the turn has `said` something before, of nothing.
     """
-    listener = Listener(seat, limits, act, introduction, tools=tools, said=said)
-    guard = Guard(limits.idle, limits.total)
+    listener = StreamConsumer(
+        turn_key, limits, lesson_parser, label_filter, has_tools=has_tools, has_spoken=has_spoken
+    )
+    guard = StreamTimeouts(limits.idle, limits.total)
     try:
         async with guard, aclosing(stream):
-            with stop.watched(guard.end):
+            with stop.notify_on_stop(guard.cancel_stream):
                 async for chunks in stream:
-                    events = listener.take(chunks)
+                    events = listener.consume_chunks(chunks)
                     if events:
-                        with guard.undisturbed:  # what was heard is told, whole
+                        with guard.cancellation_shield:  # what was heard is told, whole
                             await emit(events)
-                    elif listener.progressed:
-                        guard.touch()
-                    if guard.ending or listener.over:
+                    elif listener.has_progress:
+                        guard.record_progress()
+                    if guard.end_reason or listener.is_finished:
                         break
     except Exception as error:
         # A mistake of ours must not end the other lanes; here, and only here, it becomes a failed turn.
         logging.getLogger(__name__).exception("a turn failed")
-        listener.fail(error)
+        listener.record_failure(error)
     if events := listener.close():
         await emit(events)
-    return listener.result(guard)
+    return listener.build_result(guard)
 
 
-class Listener:
+class StreamConsumer:
     """What has been heard of one stream so far."""
 
     def __init__(
         self,
-        seat: Seat,
+        turn_key: TurnKey,
         limits: Limits,
-        act: Act | None = None,
-        introduction: Introduction | None = None,
+        lesson_parser: LessonTurnParser | None = None,
+        label_filter: SpeakerLabelFilter | None = None,
         *,
-        tools: bool = False,
-        said: bool = False,
+        has_tools: bool = False,
+        has_spoken: bool = False,
     ) -> None:
-        self._seat = seat
-        self._act = act
-        self._introduction = introduction
-        self._tools = tools
-        self._said = said
-        self._acting = False  # the thoughts before an act are over
+        self._turn_key = turn_key
+        self._lesson_parser = lesson_parser
+        self._label_filter = label_filter
+        self._has_tools = has_tools
+        self._has_spoken = has_spoken
+        self._in_lesson_array = False  # the thoughts before an act are over
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
-        self._started = self._clock()
-        self._capture = Capture()
-        self._calls: list[ToolCall] = []
-        self._came: list[Came] = []
+        self._started_at = self._clock()
+        self._reasoning_parser = ReasoningTagParser()
+        self._tool_calls: list[ToolCall] = []
+        self._content_chunks: list[ContentChunk] = []
         self._characters = 0
-        self._first: float | None = None
+        self._first_token_seconds: float | None = None
         self._usage: Usage | None = None
-        self._finish: Finish | None = None
+        self._finish: FinishReason | None = None
         self._fault: Fault | None = None
-        self.progressed = False  # whether the last batch had content, shown or not
+        self.has_progress = False  # whether the last batch had content, shown or not
 
     @property
-    def over(self) -> bool:
-        return self._finish is not None or self._fault is not None or self._foreign is not None
+    def is_finished(self) -> bool:
+        return self._finish is not None or self._fault is not None or self._impersonated is not None
 
     @property
-    def _foreign(self) -> str | None:
-        return self._introduction.foreign if self._introduction else None
+    def _impersonated(self) -> str | None:
+        return self._label_filter.impersonated if self._label_filter else None
 
-    def take(self, chunks: list[Chunk]) -> list[Event]:
+    def consume_chunks(self, chunks: list[Chunk]) -> list[Event]:
         events: list[Event] = []
-        self.progressed = False
+        self.has_progress = False
         texts: list[str] = []
         for chunk in chunks:
-            if self._tools and isinstance(chunk, (Text, Thought, ToolCall)):
-                self._came.append(chunk)
+            if self._has_tools and isinstance(chunk, (Text, Thought, ToolCall)):
+                self._content_chunks.append(chunk)
             if isinstance(chunk, Text):
                 texts.append(chunk.text)
             elif isinstance(chunk, Usage):
                 self._usage = chunk
             else:
-                events += self._hear(texts)
-                events += self._note(chunk)
-        events += self._hear(texts)
-        if self._first is None and (events or self._calls):
-            self._first = self._clock() - self._started
+                events += self._consume_text(texts)
+                events += self._handle_chunk(chunk)
+        events += self._consume_text(texts)
+        if self._first_token_seconds is None and (events or self._tool_calls):
+            self._first_token_seconds = self._clock() - self._started_at
         return events
 
-    def fail(self, error: Exception) -> None:
-        if not self.over:
+    def record_failure(self, error: Exception) -> None:
+        if not self.is_finished:
             words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
-            self._fault = fault("api_error", words, retryable=False)
+            self._fault = make_fault("api_error", words, retryable=False)
 
     def close(self) -> list[Event]:
-        events = self._events(self._capture.close())
-        if self._act is not None:
-            events += map(self._event, self._act.close())
-        if self._introduction is not None and (text := self._introduction.close()):
-            events.append(self._event(Said(text)))
+        events = self._events_for_pieces(self._reasoning_parser.close())
+        if self._lesson_parser is not None:
+            events += map(self._event_for_piece, self._lesson_parser.close())
+        if self._label_filter is not None and (text := self._label_filter.close()):
+            events.append(self._event_for_piece(TextPiece(text)))
         return events
 
-    def result(self, guard: Guard) -> StreamResult:
-        heard = self._act or self._introduction or self._capture
-        script = self._act.script if self._act else ""
-        text, thoughts = heard.text, self._capture.thoughts
-        status, fault_ = self._ending(guard, text or script)
+    def build_result(self, timeouts: StreamTimeouts) -> StreamResult:
+        heard = self._lesson_parser or self._label_filter or self._reasoning_parser
+        script = self._lesson_parser.lesson_items if self._lesson_parser else ""
+        text, thoughts = heard.text, self._reasoning_parser.thoughts
+        status, fault_ = self._final_status(timeouts, text or script)
         return StreamResult(
             status,
             text,
             thoughts,
-            self._capture.details,
-            tuple(self._calls) if status == "tool_call" else (),
+            self._reasoning_parser.details,
+            tuple(self._tool_calls) if status == "tool_call" else (),
             self._usage,
             self._finish,
             fault_,
-            self._first,
+            self._first_token_seconds,
             script,
             self._characters,
-            joined(self._came) if status == "tool_call" else (),
-            self._foreign if fault_ is None and guard.ending is None else None,
+            merge_chunks(self._content_chunks) if status == "tool_call" else (),
+            self._impersonated if fault_ is None and timeouts.end_reason is None else None,
         )
 
-    def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
+    def _final_status(self, timeouts: StreamTimeouts, text: str) -> tuple[StreamStatus, Fault | None]:
         if self._fault is not None:
             return "error", self._fault
-        if self._foreign is not None and guard.ending is None:
+        if self._impersonated is not None and timeouts.end_reason is None:
             return "empty_response", None
         if self._finish is not None:
-            return self._finished(text)
-        match guard.ending:
+            return self._status_after_finish(text)
+        match timeouts.end_reason:
             case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
                 return reason, None
             case "total":
-                return "timeout", fault("timeout", f"The answer took longer than {self._limits.total:g} s.")
+                return "timeout", make_fault(
+                    "timeout", f"The answer took longer than {self._limits.total:g} s."
+                )
             case "idle":
-                return "timeout", fault("timeout", f"No content came for {self._limits.idle:g} s.")
+                return "timeout", make_fault("timeout", f"No content came for {self._limits.idle:g} s.")
             case None:
-                return "error", fault("network", "The stream ended early; the answer may be incomplete.")
+                return "error", make_fault("network", "The stream ended early; the answer may be incomplete.")
             case unknown:
                 assert_never(unknown)
 
-    def _finished(self, text: str) -> tuple[Status, Fault | None]:
+    def _status_after_finish(self, text: str) -> tuple[StreamStatus, Fault | None]:
         if self._finish == "content_filter":
-            return "error", fault("content_blocked", "The provider's content filter cut the answer.")
-        is_answer = text.strip() or self._capture.details or self._said
-        if is_answer or (self._calls and self._tools):
-            return "tool_call" if self._calls else "completed", None
+            return "error", make_fault("content_blocked", "The provider's content filter cut the answer.")
+        is_answer = text.strip() or self._reasoning_parser.details or self._has_spoken
+        if is_answer or (self._tool_calls and self._has_tools):
+            return "tool_call" if self._tool_calls else "completed", None
         if self._finish == "length":
-            return "error", fault(
+            return "error", make_fault(
                 "context_length", "The token limit was used up before the answer began: allow more tokens."
             )
         words = "The model gave an empty answer."
-        if self._calls:
-            words = f"The model gave no answer but a call of the tool {self._calls[0].name[:100]}, which is not there."
-        return "empty_response", fault("bad_response", words)
+        if self._tool_calls:
+            words = f"The model gave no answer but a call of the tool {self._tool_calls[0].name[:100]}, which is not there."
+        return "empty_response", make_fault("bad_response", words)
 
-    def _hear(self, texts: list[str]) -> list[Event]:
+    def _consume_text(self, texts: list[str]) -> list[Event]:
         if not texts:
             return []
-        text = self._clean("".join(texts))
+        text = self._sanitize_text("".join(texts))
         texts.clear()
-        return self._events(self._pieces(text))
+        return self._events_for_pieces(self._split_pieces(text))
 
-    def _pieces(self, text: str) -> list[Piece]:
+    def _split_pieces(self, text: str) -> list[StreamPiece]:
         """Take blocks out of a text. In an array tags are only characters, but thoughts may come before it."""
-        if self._act is None:
-            return self._capture.feed(text)
-        if self._acting:
-            return [Said(text)]
-        pieces: list[Piece] = []
-        for part in _TAGS_APART.finditer(text):
-            heard = self._capture.feed(part[0])
+        if self._lesson_parser is None:
+            return self._reasoning_parser.feed(text)
+        if self._in_lesson_array:
+            return [TextPiece(text)]
+        pieces: list[StreamPiece] = []
+        for part in _TAG_OR_TEXT.finditer(text):
+            heard = self._reasoning_parser.feed(part[0])
             pieces += heard
-            if any(isinstance(piece, Said) for piece in heard):
-                self._acting = True
-                return [*pieces, *self._capture.close(), Said(text[part.end() :])]
+            if any(isinstance(piece, TextPiece) for piece in heard):
+                self._in_lesson_array = True
+                return [*pieces, *self._reasoning_parser.close(), TextPiece(text[part.end() :])]
         return pieces
 
-    def _note(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
+    def _handle_chunk(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
             case Thought(text):
-                return self._events(self._capture.think(self._clean(text))) if text else []
+                return (
+                    self._events_for_pieces(self._reasoning_parser.add_thought(self._sanitize_text(text)))
+                    if text
+                    else []
+                )
             case Progress(characters):
-                self._count(characters)
+                self._count_characters(characters)
             case ToolCall():
-                self._calls.append(chunk)
+                self._tool_calls.append(chunk)
             case Done(finish):
                 self._finish = finish
             case Failed(failure):
@@ -265,72 +279,72 @@ class Listener:
                 assert_never(chunk)
         return []
 
-    def _clean(self, text: str) -> str:
+    def _sanitize_text(self, text: str) -> str:
         """Drop what no database keeps."""
-        self._count(len(text))
+        self._count_characters(len(text))
         if not text.isascii():
-            text = _without_surrogates(text)
+            text = _repair_surrogates(text)
         return text.replace("\0", "") if "\0" in text else text
 
-    def _count(self, characters: int) -> None:
+    def _count_characters(self, characters: int) -> None:
         """Note progress, and see to it that a stream has an end."""
-        self.progressed = True
+        self.has_progress = True
         self._characters += characters
         if self._characters > self._limits.characters:
-            self._fault = fault(
+            self._fault = make_fault(
                 "bad_response",
                 f"The answer was stopped at {self._limits.characters:,} characters.",
                 retryable=False,
             )
 
-    def _events(self, pieces: list[Piece]) -> list[Event]:
+    def _events_for_pieces(self, pieces: list[StreamPiece]) -> list[Event]:
         events: list[Event] = []
         for piece in pieces:
-            if self._act is not None and isinstance(piece, Said):
-                events += map(self._event, self._act.feed(piece.text))
-            elif self._introduction is not None and isinstance(piece, Said):
-                if text := self._introduction.feed(piece.text):
-                    events.append(self._event(Said(text)))
+            if self._lesson_parser is not None and isinstance(piece, TextPiece):
+                events += map(self._event_for_piece, self._lesson_parser.feed(piece.text))
+            elif self._label_filter is not None and isinstance(piece, TextPiece):
+                if text := self._label_filter.feed(piece.text):
+                    events.append(self._event_for_piece(TextPiece(text)))
             else:
-                if self._introduction is not None and isinstance(piece, Retracted):
-                    self._introduction.retract()
-                events.append(self._event(piece))
+                if self._label_filter is not None and isinstance(piece, TextRetraction):
+                    self._label_filter.reset_filter()
+                events.append(self._event_for_piece(piece))
         return events
 
-    def _event(self, piece: Piece | Took | Dropped) -> Event:
-        who, stage, round_ = self._seat.participant, self._seat.stage, self._seat.round
+    def _event_for_piece(self, piece: StreamPiece | ActionPerformed | RejectedAction) -> Event:
+        who, stage, round_ = self._turn_key.participant, self._turn_key.stage, self._turn_key.round
         match piece:
-            case Said(text):
+            case TextPiece(text):
                 return TextDelta(participant=who, stage=stage, round=round_, text=text)
-            case Thinking(text):
+            case ThoughtPiece(text):
                 return ThoughtDelta(participant=who, stage=stage, round=round_, text=text)
-            case Retracted():
+            case TextRetraction():
                 return TextRetracted(participant=who, stage=stage, round=round_)
-            case Took(id, action):
+            case ActionPerformed(id, action):
                 return ActionTaken(participant=who, stage=stage, round=round_, id=id, action=action)
-            case Dropped(name, reason):
+            case RejectedAction(name, reason):
                 return ActionDropped(participant=who, stage=stage, round=round_, name=name, reason=reason)
 
 
-def joined(came: Sequence[Came]) -> tuple[Came, ...]:
+def merge_chunks(chunks: Sequence[ContentChunk]) -> tuple[ContentChunk, ...]:
     """Put together what came in pieces; a signature ends the thought that it is for."""
-    groups: list[list[Came]] = []
-    for chunk in came:
-        if groups and _goes_on(groups[-1][-1], chunk):
+    groups: list[list[ContentChunk]] = []
+    for chunk in chunks:
+        if groups and _can_merge(groups[-1][-1], chunk):
             groups[-1].append(chunk)
         else:
             groups.append([chunk])
-    return tuple(map(_whole, groups))
+    return tuple(map(_merge_group, groups))
 
 
-def _goes_on(last: Came, chunk: Came) -> bool:
+def _can_merge(last: ContentChunk, chunk: ContentChunk) -> bool:
     match last, chunk:
         case (Text(), Text()) | (Thought(signature=""), Thought()):
             return True
     return False
 
 
-def _whole(pieces: Sequence[Came]) -> Came:
+def _merge_group(pieces: Sequence[ContentChunk]) -> ContentChunk:
     last = pieces[-1]
     match last:
         case Text():
@@ -340,7 +354,7 @@ def _whole(pieces: Sequence[Came]) -> Came:
     return last
 
 
-def _without_surrogates(text: str) -> str:
+def _repair_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:

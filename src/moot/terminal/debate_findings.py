@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from moot.terminal.usage import cost_words, paid
+from moot.terminal.usage import call_outside_turns, cost_text
 from moot.types.billing import Charge
 from moot.types.debate import Ledger, Ranking, Summary
 from moot.types.events import (
-    ANSWERED,
+    ANSWERED_STATUSES,
+    AnalysisResult,
     Event,
-    Finding,
     LedgerMade,
     RankingMade,
     RunStarted,
@@ -18,46 +18,46 @@ from moot.types.events import (
 )
 
 
-class Findings:
+class DebateResults:
     """Follows a run. What was found anew stands in the place of what was found before."""
 
     def __init__(self) -> None:
         self.names: Mapping[str, str] = {}
         self.summary: Summary | None = None
         self.ranking: Ranking | None = None
-        self.ledger: Ledger | None = None
-        self._debated = False
+        self.claims: Ledger | None = None
+        self._is_debate = False
         self._turns: list[TurnEnded] = []
-        self._paid: list[Finding | Charge] = []
+        self._extra_calls: list[AnalysisResult | Charge] = []
 
-    def hear(self, event: Event) -> None:
+    def apply_event(self, event: Event) -> None:
         match event:
             case RunStarted(participants=participants):
                 self.names = {who.id: who.name for who in participants}
             case StageStarted(stage="initial"):
-                self._debated = True
+                self._is_debate = True
             case SummaryMade(summary=summary):
                 self.summary = summary
             case RankingMade(ranking=ranking):
                 self.ranking = ranking
             case LedgerMade(ledger=ledger):
-                self.ledger = ledger
+                self.claims = ledger
             case TurnEnded():
                 self._turns.append(event)
-        if (call := paid(event)) is not None:
-            self._paid.append(call)
+        if (call := call_outside_turns(event)) is not None:
+            self._extra_calls.append(call)
 
     @property
-    def awaited(self) -> bool:
+    def is_debate(self) -> bool:
         """Whether this is a debate, of which minutes are made."""
-        return self._debated
+        return self._is_debate
 
     @property
-    def there(self) -> bool:
+    def has_answers(self) -> bool:
         """Whether there was a debate in which anybody answered."""
-        return self._debated and any(turn.status in ANSWERED for turn in self._turns)
+        return self._is_debate and any(turn.status in ANSWERED_STATUSES for turn in self._turns)
 
     @property
-    def cost(self) -> str:
+    def total_cost_text(self) -> str:
         """What all of it cost: answers, synthesis and minutes."""
-        return cost_words([*self._turns, *self._paid])
+        return cost_text([*self._turns, *self._extra_calls])

@@ -8,32 +8,40 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from moot.terminal.debate_findings import Findings
-from moot.terminal.readers import safe
-from moot.transcript.debate_report import changed, flip_words, placed, points, unproven
+from moot.terminal.debate_findings import DebateResults
+from moot.terminal.readers import strip_control_chars
+from moot.transcript.debate_report import (
+    describe_dropped_quotes,
+    number_ranks,
+    points_text,
+    position_change_text,
+    position_status,
+)
 from moot.types.debate import Ledger, Ranking, Summary, Voice
 
-STANDS = {"changed": "yellow", "kept": "green", "no answer": "red"}
+POSITION_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red"}
 
-Names = Mapping[str, Text]  # in each participant's colour
+StyledNames = Mapping[str, Text]  # in each participant's colour
 
 
-def tables(found: Findings, styles: Mapping[str, str]) -> Group:
+def render_debate_tables(results: DebateResults, styles: Mapping[str, str]) -> Group:
     """Draw what was found; `styles` are the colours of the participants."""
-    names = {who: Text(safe(name), style=styles[who]) for who, name in found.names.items()}
+    names = {who: Text(strip_control_chars(name), style=styles[who]) for who, name in results.names.items()}
     parts: list[RenderableType] = []
-    if found.summary is not None:
-        parts += [_summary(found.summary), _positions(found.summary, names)]
-    if found.ranking is not None:
-        parts.append(_ranking(found.ranking, names))
-    if found.ledger is not None and found.ledger.flips:
-        parts.append(_flips(found.ledger, found.names))
-    if found.ledger is not None and (found.ledger.claims or found.ledger.unproven):
-        parts.append(_claims(found.ledger, names))
-    return Group(*(line for part in parts for line in (part, "")), Text(f"Cost in all: {found.cost}"), "")
+    if results.summary is not None:
+        parts += [_summary_panel(results.summary), _positions_table(results.summary, names)]
+    if results.ranking is not None:
+        parts.append(_ranking_table(results.ranking, names))
+    if results.claims is not None and results.claims.flips:
+        parts.append(_position_changes(results.claims, results.names))
+    if results.claims is not None and (results.claims.claims or results.claims.unproven):
+        parts.append(_claims_table(results.claims, names))
+    return Group(
+        *(line for part in parts for line in (part, "")), Text(f"Cost in all: {results.total_cost_text}"), ""
+    )
 
 
-def _summary(summary: Summary) -> Panel:
+def _summary_panel(summary: Summary) -> Panel:
     cross = summary.cross_model
     grid = Table.grid(padding=(0, 2))
     parts = (
@@ -44,63 +52,63 @@ def _summary(summary: Summary) -> Panel:
     )
     for title, texts in parts:
         for place, text in enumerate(texts):
-            grid.add_row(Text("" if place else title, style="bold"), _words(text))
+            grid.add_row(Text("" if place else title, style="bold"), _plain_text(text))
     return Panel(grid, title="Summary", border_style="dim")
 
 
-def _positions(summary: Summary, names: Names) -> Table:
+def _positions_table(summary: Summary, names: StyledNames) -> Table:
     table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
     table.add_column("Positions", no_wrap=True)
     table.add_column("First", ratio=1)
     table.add_column("Last", ratio=1)
     table.add_column("", no_wrap=True)
     for row in summary.per_model:
-        stands = changed(row)
+        stands = position_status(row)
         table.add_row(
             names[row.participant],
-            _words(row.initial_summary),
-            _words(row.refined_summary),
-            Text(stands, style=STANDS[stands]),
+            _plain_text(row.initial_summary),
+            _plain_text(row.refined_summary),
+            Text(stands, style=POSITION_STYLES[stands]),
         )
     return table
 
 
-def _ranking(ranking: Ranking, names: Names) -> Group:
+def _ranking_table(ranking: Ranking, names: StyledNames) -> Group:
     grid = Table.grid(padding=(0, 2))
-    for number, place in placed(ranking):
-        grid.add_row(f"{number}.", names[place.participant], points(place))
+    for number, place in number_ranks(ranking):
+        grid.add_row(f"{number}.", names[place.participant], points_text(place))
     return Group(Text("Ranking, by the others, who were not told whose answer was whose", style="bold"), grid)
 
 
-def _flips(ledger: Ledger, names: Mapping[str, str]) -> Group:
+def _position_changes(claims: Ledger, names: Mapping[str, str]) -> Group:
     lines = [Text("Changes of mind", style="bold")]
-    for flip in ledger.flips:
-        lines.append(_words(flip_words(flip, names)))
-        lines.append(_quote(flip.quote))
+    for flip in claims.flips:
+        lines.append(_plain_text(position_change_text(flip, names)))
+        lines.append(_quote_text(flip.quote))
     return Group(*lines)
 
 
-def _claims(ledger: Ledger, names: Names) -> Group:
+def _claims_table(claims: Ledger, names: StyledNames) -> Group:
     grid = Table.grid(padding=(0, 1))
-    for number, claim in enumerate(ledger.claims, start=1):
+    for number, claim in enumerate(claims.claims, start=1):
         minority = Text(" (minority)" if claim.minority else "", style="yellow")
-        grid.add_row(f"{number}.", Text.assemble(_words(claim.claim), minority))
+        grid.add_row(f"{number}.", Text.assemble(_plain_text(claim.claim), minority))
         for voices, sign in ((claim.supporters, "+"), (claim.opponents, "-")):
             for voice in voices:
-                grid.add_row("", _voice(sign, voice, names))
+                grid.add_row("", _quote_line(sign, voice, names))
     lines: list[RenderableType] = [Text("Claims", style="bold"), grid]
-    if ledger.unproven:
-        lines.append(Text(unproven(ledger), style="dim"))
+    if claims.unproven:
+        lines.append(Text(describe_dropped_quotes(claims), style="dim"))
     return Group(*lines)
 
 
-def _voice(sign: str, voice: Voice, names: Names) -> Text:
-    return Text.assemble(f"{sign} ", names[voice.participant], " ", _quote(voice.quote))
+def _quote_line(sign: str, claim_quote: Voice, names: StyledNames) -> Text:
+    return Text.assemble(f"{sign} ", names[claim_quote.participant], " ", _quote_text(claim_quote.quote))
 
 
-def _quote(words: str) -> Text:
-    return Text.assemble("“", _words(words), "”", style="dim")
+def _quote_text(text: str) -> Text:
+    return Text.assemble("“", _plain_text(text), "”", style="dim")
 
 
-def _words(text: str) -> Text:
-    return Text(safe(" ".join(text.split())))
+def _plain_text(text: str) -> Text:
+    return Text(strip_control_chars(" ".join(text.split())))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TextIO
 
-from moot.terminal.readers import aside, bracketed, safe
-from moot.types.actions import name_of
+from moot.terminal.readers import ending_line, notice_text, strip_control_chars
+from moot.types.actions import get_action_name
 from moot.types.events import (
     ActionDropped,
     ActionTaken,
@@ -18,10 +18,10 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
-from moot.types.modes import END, USER
+from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 
 
-class Transcript:
+class LessonReader:
     """One speaks at a time, so words are written as they come; the director goes to standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
@@ -38,50 +38,50 @@ class Transcript:
                         who.id: f"{who.name} ({who.role})" if who.role else who.name for who in participants
                     }
                 case Decided():
-                    self._say(self._decision(event))
+                    self._write_notice(self._decision_text(event))
                 case TurnStarted(participant=who, model=model):
-                    self._line(f"=== {self._names.get(who, who)} \u00b7 {model} ===")
+                    self._write_line(f"=== {self._names.get(who, who)} \u00b7 {model} ===")
                 case TextDelta(text=text):
-                    self._speak(safe(text))
+                    self._write_text(strip_control_chars(text))
                 case ActionTaken(action=action):
                     at = getattr(action, "element_id", None)
-                    self._line(f"[{name_of(action)}{f' {at}' if at else ''}]")
+                    self._write_line(f"[{get_action_name(action)}{f' {at}' if at else ''}]")
                 case ActionDropped(name=name, reason=reason):
-                    self._say(f"{name} was left out: {reason}")
+                    self._write_notice(f"{name} was left out: {reason}")
                 case Notice() | ToolCalled() | ToolReturned():
-                    self._say(aside(event))
+                    self._write_notice(notice_text(event))
                 case TurnEnded():
-                    self._line(bracketed(event))
+                    self._write_line(ending_line(event))
                     self._out.write("\n")
         self._out.flush()
 
     def close(self) -> None:
-        self._line("")
+        self._write_line("")
         self._out.flush()
 
-    def _speak(self, text: str) -> None:
+    def _write_text(self, text: str) -> None:
         shown = text if self._mid_line else text.lstrip()
         self._out.write(shown)
         self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
 
-    def _decision(self, decided: Decided) -> str:
-        if decided.next == USER:
-            return f"You have the word. {decided.reason}"
-        if decided.next == END:
-            return f"It is over. {decided.reason}"
-        return f"{self._names.get(decided.next, decided.next)} has the word. {decided.reason}"
+    def _decision_text(self, decision: Decided) -> str:
+        if decision.next == USER_SPEAKS_NEXT:
+            return f"You have the word. {decision.reason}"
+        if decision.next == LESSON_ENDS:
+            return f"It is over. {decision.reason}"
+        return f"{self._names.get(decision.next, decision.next)} has the word. {decision.reason}"
 
-    def _line(self, words: str) -> None:
+    def _write_line(self, text: str) -> None:
         if self._mid_line:
             self._out.write("\n")
             self._mid_line = False
-        if words:
-            self._out.write(f"{safe(words)}\n")
+        if text:
+            self._out.write(f"{strip_control_chars(text)}\n")
 
-    def _say(self, words: str) -> None:
-        if not words:
+    def _write_notice(self, text: str) -> None:
+        if not text:
             return
-        self._line("")
+        self._write_line("")
         self._out.flush()
-        self._err.write(f"moot: {safe(words)}\n")
+        self._err.write(f"moot: {strip_control_chars(text)}\n")
         self._err.flush()

@@ -5,8 +5,8 @@ from typing import Protocol, TextIO
 
 import msgspec
 
-from moot.terminal.debate_findings import Findings
-from moot.terminal.debate_text import minutes
+from moot.terminal.debate_findings import DebateResults
+from moot.terminal.debate_text import debate_report_lines
 from moot.types.events import (
     Event,
     Notice,
@@ -21,9 +21,9 @@ from moot.types.events import (
     TurnEnded,
 )
 
-SHORT = 200  # characters of what a tool is called with, or says
-CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-STAGES = {
+MAX_TOOL_CHARS = 200  # characters of what a tool is called with, or says
+CONTROL_CHARS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+STAGE_TITLES = {
     "initial": "First answers",
     "debate": "Debate",
     "synthesis": "Synthesis",
@@ -32,7 +32,7 @@ STAGES = {
 }
 
 
-class Reader(Protocol):
+class RunReader(Protocol):
     """Follows a run; `close` is called once, also when the run was cut short."""
 
     def __call__(self, events: Sequence[Event]) -> None: ...
@@ -40,20 +40,20 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
-def safe(text: str) -> str:
+def strip_control_chars(text: str) -> str:
     """Take out control characters: a model's words must not steer the terminal."""
-    return text.translate(CONTROLS)
+    return text.translate(CONTROL_CHARS)
 
 
-class Solo:
+class SingleReader:
     """One participant: standard output is its answer and nothing else; the rest goes to standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._clean = safe if out.isatty() else str
+        self._clean = strip_control_chars if out.isatty() else str
         self._thinking = False
-        self._asides: list[str] = []  # kept until the line that is being written has ended
+        self._pending_notices: list[str] = []  # kept until the line that is being written has ended
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -63,38 +63,38 @@ class Solo:
                     self._out.write(self._clean(text))
                 case ThoughtDelta(text=text) if self._err.isatty():
                     self._thinking = True
-                    self._err.write(f"\x1b[2m{safe(text)}\x1b[0m")
+                    self._err.write(f"\x1b[2m{strip_control_chars(text)}\x1b[0m")
                     self._err.flush()
                 case TextRetracted():
                     self._out.write("\n")
                     self._out.flush()
-                    _say(
+                    _write_notice(
                         self._err, "the text above turned out to be the model's thinking; its answer follows"
                     )
                 case Notice():
                     self._end_thought()
-                    _say(self._err, aside(event))
+                    _write_notice(self._err, notice_text(event))
                 case ToolCalled() | ToolReturned():
-                    self._asides.append(aside(event))
+                    self._pending_notices.append(notice_text(event))
                 case StageStarted(round=round_) if round_ > 0:
                     self._out.write("\n")
                 case TurnEnded():
                     self._end_thought()
-                    self._finish(event)
+                    self._write_ending(event)
         self._out.flush()
 
     def close(self) -> None:
         self._out.flush()
 
-    def _finish(self, turn: TurnEnded) -> None:
+    def _write_ending(self, turn: TurnEnded) -> None:
         if turn.message.details:
             self._out.write(f"\n\n{self._clean(turn.message.details)}")
         if turn.message.text or turn.message.details:
             self._out.write("\n")
         self._out.flush()
-        for words in (*self._asides, ending_words(turn)):
+        for words in (*self._pending_notices, ending_text(turn)):
             if words:
-                _say(self._err, words)
+                _write_notice(self._err, words)
 
     def _end_thought(self) -> None:
         if self._thinking:
@@ -103,38 +103,40 @@ class Solo:
             self._err.flush()
 
 
-class Plain:
+class PlainReader:
     """Several participants where nobody watches: labelled blocks, within a stage in the order of the seats."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._names: dict[str, str] = {}
-        self._waiting: list[str] = []
-        self._ended: dict[str, TurnEnded] = {}
-        self._found = Findings()
+        self._pending: list[str] = []
+        self._ended_turns: dict[str, TurnEnded] = {}
+        self._debate_results = DebateResults()
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
-            self._found.hear(event)
+            self._debate_results.apply_event(event)
             match event:
                 case RunStarted(participants=participants):
                     self._names = {who.id: who.name for who in participants}
-                    self._waiting = list(self._names)
+                    self._pending = list(self._names)
                 case StageStarted():
                     self._print_rest()
-                    self._waiting, self._ended = list(self._names), {}
-                    self._out.write(f"--- {stage_words(event)} ---\n\n")
+                    self._pending, self._ended_turns = list(self._names), {}
+                    self._out.write(f"--- {stage_title(event)} ---\n\n")
                     self._out.flush()
                 case Notice() | ToolCalled() | ToolReturned():
-                    if words := aside(event):
-                        _say(self._err, self._named(event.participant, words))
+                    if words := notice_text(event):
+                        _write_notice(self._err, self._prefix_name(event.participant, words))
                 case TurnEnded(participant=participant):
-                    self._ended[participant] = event
+                    self._ended_turns[participant] = event
                     self._print_ready()
-                case RunEnded() if self._found.there:
+                case RunEnded() if self._debate_results.has_answers:
                     self._print_rest()
-                    lines = "".join(f"{safe(line)}\n" for line in minutes(self._found))
+                    lines = "".join(
+                        f"{strip_control_chars(line)}\n" for line in debate_report_lines(self._debate_results)
+                    )
                     self._out.write(f"--- Minutes ---\n\n{lines}")
                     self._out.flush()
 
@@ -143,25 +145,25 @@ class Plain:
 
     def _print_rest(self) -> None:
         """Print what waited for somebody before it who never finished."""
-        self._waiting = [participant for participant in self._waiting if participant in self._ended]
+        self._pending = [participant for participant in self._pending if participant in self._ended_turns]
         self._print_ready()
 
     def _print_ready(self) -> None:
-        while self._waiting and self._waiting[0] in self._ended:
-            participant = self._waiting.pop(0)
-            turn = self._ended[participant]
+        while self._pending and self._pending[0] in self._ended_turns:
+            participant = self._pending.pop(0)
+            turn = self._ended_turns[participant]
             self._out.write(f"=== {self._names[participant]} · {turn.model} ===\n")
-            for part in (turn.message.text, turn.message.details, bracketed(turn)):
+            for part in (turn.message.text, turn.message.details, ending_line(turn)):
                 if part:
                     self._out.write(f"{part.rstrip()}\n")
             self._out.write("\n")
         self._out.flush()
 
-    def _named(self, participant: str | None, words: str) -> str:
-        return f"{self._names[participant]}: {words}" if participant in self._names else words
+    def _prefix_name(self, participant: str | None, text: str) -> str:
+        return f"{self._names[participant]}: {text}" if participant in self._names else text
 
 
-class Json:
+class JsonLinesReader:
     """Every event as it happens, one JSON object a line."""
 
     def __init__(self, out: TextIO) -> None:
@@ -176,29 +178,29 @@ class Json:
         self._out.flush()
 
 
-def aside(event: Notice | ToolCalled | ToolReturned) -> str:
+def notice_text(event: Notice | ToolCalled | ToolReturned) -> str:
     """Say what belongs beside the answers; nothing of a tool that returned as it should."""
     match event:
         case Notice(message=message):
             return message
         case ToolCalled(name=name, arguments=arguments):
-            return f"{name} is to be called with {_short(arguments)}"
+            return f"{name} is to be called with {_shorten_text(arguments)}"
         case ToolReturned(name=name, is_error=True, content=content):
-            return f"{name} failed: {_short(content)}"
+            return f"{name} failed: {_shorten_text(content)}"
     return ""
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= SHORT else f"{line[:SHORT]}…"
+    return line if len(line) <= MAX_TOOL_CHARS else f"{line[:MAX_TOOL_CHARS]}…"
 
 
-def stage_words(stage: StageStarted) -> str:
+def stage_title(stage: StageStarted) -> str:
     """Name a stage for people, who count from one."""
-    return STAGES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
+    return STAGE_TITLES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
 
 
-def ending_words(turn: TurnEnded) -> str:
+def ending_text(turn: TurnEnded) -> str:
     """Say how a turn ended where the text alone does not tell."""
     if turn.fault is not None:
         kept = " What came is kept above." if turn.status == "partial" else ""
@@ -208,11 +210,11 @@ def ending_words(turn: TurnEnded) -> str:
     return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
 
 
-def bracketed(turn: TurnEnded) -> str:
-    words = ending_words(turn)
+def ending_line(turn: TurnEnded) -> str:
+    words = ending_text(turn)
     return f"[{turn.status}: {words}]" if turn.fault else words and f"[{words}]"
 
 
-def _say(err: TextIO, message: str) -> None:
-    err.write(f"moot: {safe(message)}\n")
+def _write_notice(err: TextIO, message: str) -> None:
+    err.write(f"moot: {strip_control_chars(message)}\n")
     err.flush()

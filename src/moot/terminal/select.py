@@ -5,41 +5,41 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moot.terminal.lesson import Transcript
-from moot.terminal.readers import Plain, Reader, Solo, safe
+from moot.terminal.lesson import LessonReader
+from moot.terminal.readers import PlainReader, RunReader, SingleReader, strip_control_chars
 from moot.types.events import Notice
 
 
-def reader_for(mode: str | None, participants: int, *, asks: bool = False) -> Reader:
+def select_reader(mode: str | None, participants: int, *, may_prompt: bool = False) -> RunReader:
     """Choose a reader; where something may be asked on the screen meanwhile, one that leaves the screen alone."""
     if mode == "directed":
-        return Transcript(sys.stdout, sys.stderr)
+        return LessonReader(sys.stdout, sys.stderr)
     if participants == 1:
-        return Solo(sys.stdout, sys.stderr)
-    if asks or not on_a_screen():
-        return Plain(sys.stdout, sys.stderr)
+        return SingleReader(sys.stdout, sys.stderr)
+    if may_prompt or not is_interactive():
+        return PlainReader(sys.stdout, sys.stderr)
     from rich.console import Console
 
-    from moot.terminal.columns import Live
+    from moot.terminal.columns import LiveColumns
 
-    return Live(Console(highlight=False))
+    return LiveColumns(Console(highlight=False))
 
 
-class Voice:
+class NoticePrinter:
     """Says what the table does not: among its words while somebody reads those, else on standard error."""
 
     def __init__(self) -> None:
-        self._reader: Reader | None = None
+        self._reader: RunReader | None = None
 
-    def __call__(self, words: str) -> None:
+    def __call__(self, text: str) -> None:
         if self._reader is not None:
-            self._reader([Notice(kind="waiting", message=words)])
+            self._reader([Notice(kind="waiting", message=text)])
         else:
-            sys.stderr.write(f"moot: {safe(words)}\n")
+            sys.stderr.write(f"moot: {strip_control_chars(text)}\n")
             sys.stderr.flush()
 
     @contextmanager
-    def beside(self, reader: Reader) -> Iterator[None]:
+    def attach_reader(self, reader: RunReader) -> Iterator[None]:
         """Speak through a reader, which knows where there is room."""
         self._reader = reader
         try:
@@ -49,11 +49,11 @@ class Voice:
             reader.close()
 
 
-def on_a_screen() -> bool:
+def is_interactive() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def not_written(error: OSError) -> int:
+def handle_write_error(error: OSError) -> int:
     """Say what is to be said where nobody reads our output any more, and return the exit code for it."""
     if not isinstance(error, BrokenPipeError):
         sys.stderr.write(f"moot: Cannot write the answer: {error.strerror}.\n")

@@ -5,73 +5,73 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
 
-from moot.providers.scripted.scripts import Performance
-from moot.testing.wire_formats.dialect import Counts, Dialect, encoded
+from moot.providers.scripted.scripts import ScriptedReply
+from moot.testing.wire_formats.dialect import Dialect, TokenCounts, encode_frame
 
-COMMENTS = b": keep-alive\n\n:\n\ndata:\n\nevent: ping\n\nretry: 10\n\n"
+SSE_COMMENTS = b": keep-alive\n\n:\n\ndata:\n\nevent: ping\n\nretry: 10\n\n"
 
 
-def frames(dialect: Dialect, performance: Performance) -> Iterator[Any]:
+def answer_frames(dialect: Dialect, reply: ScriptedReply) -> Iterator[Any]:
     """Yield the values of an answer's events, in order."""
-    trouble, script = performance.fault, performance.script
-    counts = _counts(performance)
+    trouble, script = reply.fault, reply.script
+    counts = _token_counts(reply)
     if trouble == "error_frame":
-        yield dialect.error(529, "The model is overloaded")
+        yield dialect.error_frame(529, "The model is overloaded")
         return
-    said = _said(dialect, performance, counts)
+    said = _content_frames(dialect, reply, counts)
     if trouble in {"error_event", "broken_json"}:
         yield from (frame for frame, _ in zip(said, range(script.fault_after + 2), strict=False))
-        yield "{broken" if trouble == "broken_json" else dialect.error(529, "The model is overloaded")
+        yield "{broken" if trouble == "broken_json" else dialect.error_frame(529, "The model is overloaded")
         return
     yield from said
     if trouble in {"no_finish", "cut_tool", "endless"}:
         return
-    calls = performance.tool is not None and trouble != "stop_with_tools"
-    yield from dialect.finish("tool_calls" if calls else performance.finish, counts)
+    calls = reply.tool is not None and trouble != "stop_with_tools"
+    yield from dialect.finish_frames("tool_calls" if calls else reply.finish_reason, counts)
     if trouble == "empty_choices":
-        yield from dialect.empty()
+        yield from dialect.empty_frames()
     if trouble != "no_done":
-        yield from dialect.closing()
+        yield from dialect.closing_frames()
 
 
-def _said(dialect: Dialect, performance: Performance, counts: Counts | None) -> Iterator[Any]:
-    trouble, script = performance.fault, performance.script
+def _content_frames(dialect: Dialect, reply: ScriptedReply, counts: TokenCounts | None) -> Iterator[Any]:
+    trouble, script = reply.fault, reply.script
     if trouble == "empty_choices":
-        yield from dialect.empty()
-    yield from dialect.opening(counts)
+        yield from dialect.empty_frames()
+    yield from dialect.opening_frames(counts)
     if script.thoughts:
-        yield from dialect.thought(script.thoughts)
-    pieces: Iterable[str] = performance.pieces()
+        yield from dialect.thought_frames(script.thoughts)
+    pieces: Iterable[str] = reply.text_pieces()
     for piece in accumulate(pieces) if trouble == "snapshots" else pieces:
-        yield from dialect.text(piece)
+        yield from dialect.text_frames(piece)
     if trouble == "repeated_end":
-        yield from dialect.repeated_end(performance.answer)
-    if performance.tool and trouble == "cut_tool":
-        yield from dialect.cut_tool(performance.tool)
-    elif performance.tool:
-        yield from dialect.tool(performance.tool, loose=trouble == "loose_tool")
+        yield from dialect.duplicate_end_frames(reply.answer)
+    if reply.tool and trouble == "cut_tool":
+        yield from dialect.partial_tool_frames(reply.tool)
+    elif reply.tool:
+        yield from dialect.tool_frames(reply.tool, without_index=trouble == "loose_tool")
 
 
-def _counts(performance: Performance) -> Counts | None:
-    match performance.fault:
+def _token_counts(reply: ScriptedReply) -> TokenCounts | None:
+    match reply.fault:
         case "no_usage":
             return None
         case "zero_usage":
-            return Counts(0, 0)
-    return Counts(performance.input_tokens, performance.output_tokens)
+            return TokenCounts(0, 0)
+    return TokenCounts(reply.input_tokens, reply.output_tokens)
 
 
-def event(frame: Any, trouble: str) -> bytes:
+def encode_event(frame: Any, fault: str) -> bytes:
     """Write a frame as one server-sent event, in the odd ways that are allowed."""
-    data = encoded(frame)
+    data = encode_frame(frame)
     name = f"event: {frame['type']}\n".encode() if isinstance(frame, dict) and "type" in frame else b""
-    if trouble == "multiline" and isinstance(frame, dict):
+    if fault == "multiline" and isinstance(frame, dict):
         lines = json.dumps(frame, indent=1).encode().split(b"\n")
         return name + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
     written = name + b"data: " + data + b"\n\n"
-    match trouble:
+    match fault:
         case "comments":
-            return COMMENTS + written
+            return SSE_COMMENTS + written
         case "cr":
             return written.replace(b"\n", b"\r")
         case "crlf":

@@ -12,16 +12,16 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct
 
-from moot.providers.scripted.scripts import Performance, Scripts
-from moot.testing.frames import event, frames
+from moot.providers.scripted.scripts import ScriptedReply, Scripts
+from moot.testing.frames import answer_frames, encode_event
 from moot.testing.wire_formats.anthropic import AnthropicDialect
-from moot.testing.wire_formats.dialect import Dialect, encoded
+from moot.testing.wire_formats.dialect import Dialect, encode_frame
 from moot.testing.wire_formats.google import GoogleDialect
 from moot.testing.wire_formats.openai import OpenAIDialect
 from moot.types.errors import UnknownModel
 
 BOM = b"\xef\xbb\xbf"
-REFUSALS: dict[str, tuple[int, dict[str, str]]] = {
+ERROR_RESPONSES: dict[str, tuple[int, dict[str, str]]] = {
     "retry_seconds": (429, {"Retry-After": "1"}),
     "retry_ms": (429, {"Retry-After-Ms": "250"}),
     "retry_date": (429, {}),
@@ -31,89 +31,93 @@ REFUSALS: dict[str, tuple[int, dict[str, str]]] = {
     "forbidden": (403, {}),
     "error_body": (200, {}),
 }
-PAGE = "<!doctype html><title>Sign in</title><script>alert('the hotel network')</script>"
+HTML_PAGE = "<!doctype html><title>Sign in</title><script>alert('the hotel network')</script>"
 
 
-class Call(Struct):
+class ReceivedRequest(Struct):
     """One request that the lab received, and how it ended."""
 
     model: str
     key: str
-    frames: int = 0
-    ended: str = ""  # finished | client left
+    frame_count: int = 0
+    outcome: str = ""  # finished | client left
 
 
-class Lab:
+class FakeProviderServer:
     def __init__(self, scripts: Scripts) -> None:
         self.scripts = scripts
-        self.calls: list[Call] = []
+        self.received_requests: list[ReceivedRequest] = []
 
-    def app(self) -> web.Application:
+    def create_app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._route(OpenAIDialect))
-        app.router.add_post("/v1/messages", self._route(AnthropicDialect))
-        app.router.add_post("/v1beta/models/{model}:streamGenerateContent", self._route(GoogleDialect))
-        app.router.add_get("/v1/models", self._list)
-        app.router.add_get("/v1beta/models", self._list_google)
+        app.router.add_post("/v1/chat/completions", self._make_handler(OpenAIDialect))
+        app.router.add_post("/v1/messages", self._make_handler(AnthropicDialect))
+        app.router.add_post("/v1beta/models/{model}:streamGenerateContent", self._make_handler(GoogleDialect))
+        app.router.add_get("/v1/models", self._list_models)
+        app.router.add_get("/v1beta/models", self._list_google_models)
         return app
 
-    def _route(
+    def _make_handler(
         self, dialect: Callable[[], Dialect]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def answer(request: web.Request) -> web.StreamResponse:
-            return await self._answer(request, dialect())
+        async def handle(request: web.Request) -> web.StreamResponse:
+            return await self._handle_request(request, dialect())
 
-        return answer
+        return handle
 
-    async def _answer(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
+    async def _handle_request(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         try:
-            asked = dialect.request(await request.json(), request.match_info.get("model", ""))
-            self.scripts.check(asked.model)
+            asked = dialect.parse_request(await request.json(), request.match_info.get("model", ""))
+            self.scripts.check_script(asked.model)
         except UnknownModel as error:
-            return _refusal(dialect, 404, {}, str(error))
+            return _error_response(dialect, 404, {}, str(error))
         except (ValueError, KeyError, TypeError) as error:
-            return _refusal(dialect, 400, {}, f"The request cannot be read: {error!r}")
-        performance = self.scripts.perform(asked)
-        call = Call(asked.model, _key(request))
-        self.calls.append(call)
+            return _error_response(dialect, 400, {}, f"The request cannot be read: {error!r}")
+        performance = self.scripts.next_reply(asked)
+        call = ReceivedRequest(asked.model, _request_key(request))
+        self.received_requests.append(call)
         try:
-            response = await self._perform(request, dialect, performance, call)
-            call.ended = "finished"
+            response = await self._send_reply(request, dialect, performance, call)
+            call.outcome = "finished"
         except ConnectionError:
-            call.ended = "client left"
+            call.outcome = "client left"
             return web.Response()  # to nobody
         except asyncio.CancelledError:
-            call.ended = "client left"
+            call.outcome = "client left"
             raise
         return response
 
-    async def _perform(
-        self, request: web.Request, dialect: Dialect, performance: Performance, call: Call
+    async def _send_reply(
+        self, request: web.Request, dialect: Dialect, reply: ScriptedReply, call: ReceivedRequest
     ) -> web.StreamResponse:
-        trouble = performance.fault
-        await asyncio.sleep(performance.script.delay)
-        if trouble in REFUSALS:
-            status, headers = REFUSALS[trouble]
-            return _refusal(dialect, status, _with_date(trouble, headers), _words(trouble, call))
+        trouble = reply.fault
+        await asyncio.sleep(reply.script.delay)
+        if trouble in ERROR_RESPONSES:
+            status, headers = ERROR_RESPONSES[trouble]
+            return _error_response(
+                dialect, status, _retry_headers(trouble, headers), _error_message(trouble, call)
+            )
         if trouble == "html":
-            return web.Response(text=PAGE, content_type="text/html")
+            return web.Response(text=HTML_PAGE, content_type="text/html")
         if trouble == "silence":
             await asyncio.Event().wait()
-        return await _stream(request, dialect, performance, call)
+        return await _stream_reply(request, dialect, reply, call)
 
-    async def _list(self, request: web.Request) -> web.Response:  # noqa: ARG002 - all see the same
-        return web.json_response({"data": [{"id": name} for name in self.scripts.named]})
+    async def _list_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - all see the same
+        return web.json_response({"data": [{"id": name} for name in self.scripts.by_name]})
 
-    async def _list_google(self, request: web.Request) -> web.Response:  # noqa: ARG002 - as above
+    async def _list_google_models(self, request: web.Request) -> web.Response:  # noqa: ARG002 - as above
         methods = ["generateContent"]
-        listed = [{"name": f"models/{n}", "supportedGenerationMethods": methods} for n in self.scripts.named]
+        listed = [
+            {"name": f"models/{n}", "supportedGenerationMethods": methods} for n in self.scripts.by_name
+        ]
         return web.json_response({"models": listed})
 
 
-async def _stream(
-    request: web.Request, dialect: Dialect, performance: Performance, call: Call
+async def _stream_reply(
+    request: web.Request, dialect: Dialect, reply: ScriptedReply, call: ReceivedRequest
 ) -> web.StreamResponse:
-    trouble, script = performance.fault, performance.script
+    trouble, script = reply.fault, reply.script
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     if trouble == "short_read":
         response.content_length = 1_000_000
@@ -123,23 +127,23 @@ async def _stream(
     if trouble == "bom":
         await response.write(BOM)
     pause = 0.02 if trouble in {"keepalive", "bad_gzip"} else script.pace
-    for piece in _pieces(dialect, performance):
-        if call.frames and pause:
+    for piece in _reply_pieces(dialect, reply):
+        if call.frame_count and pause:
             await asyncio.sleep(pause)
-        call.frames += 1
+        call.frame_count += 1
         await response.write(piece)
-        if trouble in {"reset", "short_read"} and call.frames > script.fault_after + 1:
+        if trouble in {"reset", "short_read"} and call.frame_count > script.fault_after + 1:
             await asyncio.sleep(0.01)  # let what was written arrive
-            _hang_up(request)
+            _abort_connection(request)
             return response
     await response.write_eof()
     return response
 
 
-def _pieces(dialect: Dialect, performance: Performance) -> Iterator[bytes]:
+def _reply_pieces(dialect: Dialect, reply: ScriptedReply) -> Iterator[bytes]:
     """Cut an answer into what is written at once, and put in the faults that are made of bytes."""
-    trouble = performance.fault
-    answer = (event(frame, trouble) for frame in frames(dialect, performance))
+    trouble = reply.fault
+    answer = (encode_event(frame, trouble) for frame in answer_frames(dialect, reply))
     match trouble:
         case "empty":
             return iter(())
@@ -150,23 +154,23 @@ def _pieces(dialect: Dialect, performance: Performance) -> Iterator[bytes]:
         case "huge_line":
             return iter([b"data: " + b"x" * 1_000_000 + b"\n\n"])
         case "gzip_bomb":
-            return _bomb()
+            return _gzip_bomb()
         case "bad_gzip":
-            return _breaking_gzip(islice(answer, performance.script.fault_after + 2))
+            return _corrupt_gzip(islice(answer, reply.script.fault_after + 2))
         case "endless":
-            more = (dialect.text(f"{page}. {performance.answer * 50}") for page in count())
-            return chain(answer, (event(frame, "") for page in more for frame in page))
+            more = (dialect.text_frames(f"{page}. {reply.answer * 50}") for page in count())
+            return chain(answer, (encode_event(frame, "") for page in more for frame in page))
     return answer
 
 
-def _breaking_gzip(answer: Iterable[bytes]) -> Iterator[bytes]:
+def _corrupt_gzip(answer: Iterable[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(wbits=31)
     for piece in answer:
         yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
     yield b"\xff" * 64  # no block of packed data begins so
 
 
-def _bomb() -> Iterator[bytes]:
+def _gzip_bomb() -> Iterator[bytes]:
     packer = zlib.compressobj(wbits=31)
     comment = b": " + b" " * 2**20 + b"\n"
     begin, more = (packer.compress(comment) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
@@ -174,46 +178,48 @@ def _bomb() -> Iterator[bytes]:
     yield from repeat(more, 255)  # a full flush lets the same comment come to the same bytes, packed once
 
 
-def _hang_up(request: web.Request) -> None:
+def _abort_connection(request: web.Request) -> None:
     if request.transport is not None:
         request.transport.abort()
 
 
-def _refusal(dialect: Dialect, status: int, headers: dict[str, str], message: str) -> web.Response:
+def _error_response(dialect: Dialect, status: int, headers: dict[str, str], message: str) -> web.Response:
     code = 429 if status == 200 else status
     return web.Response(
         status=status,
         headers=headers,
-        body=encoded(dialect.error(code, message)),
+        body=encode_frame(dialect.error_frame(code, message)),
         content_type="application/json",
     )
 
 
-def _with_date(trouble: str, headers: dict[str, str]) -> dict[str, str]:
-    if trouble != "retry_date":
+def _retry_headers(fault: str, headers: dict[str, str]) -> dict[str, str]:
+    if fault != "retry_date":
         return headers
     return {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)}
 
 
-def _words(trouble: str, call: Call) -> str:
-    if trouble in {"unauthorized", "forbidden"}:
+def _error_message(fault: str, call: ReceivedRequest) -> str:
+    if fault in {"unauthorized", "forbidden"}:
         return f"Incorrect API key provided: {call.key}"
     return (
         "Too many requests, slow down"
-        if trouble in {"retry_seconds", "retry_ms", "retry_date", "error_body"}
+        if fault in {"retry_seconds", "retry_ms", "retry_date", "error_body"}
         else "Something broke"
     )
 
 
-def _key(request: web.Request) -> str:
+def _request_key(request: web.Request) -> str:
     bearer = request.headers.get("Authorization", "").removeprefix("Bearer ")
     return bearer or request.headers.get("x-api-key") or request.headers.get("x-goog-api-key") or ""
 
 
 @asynccontextmanager
-async def serving(lab: Lab, port: int = 0) -> AsyncIterator[str]:
+async def serve_provider(server: FakeProviderServer, port: int = 0) -> AsyncIterator[str]:
     """Serve on loopback and yield the address."""
-    runner = web.AppRunner(lab.app(), handler_cancellation=True, shutdown_timeout=0.2, access_log=None)
+    runner = web.AppRunner(
+        server.create_app(), handler_cancellation=True, shutdown_timeout=0.2, access_log=None
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)

@@ -5,35 +5,35 @@ from typing import Any
 
 from msgspec import Struct
 
-from moot.types.tools import Outcome, ToolInfo
+from moot.types.tools import ToolInfo, ToolOutcome
 
-Work = Callable[[Mapping[str, Any]], Awaitable[str]]
+ToolFunction = Callable[[Mapping[str, Any]], Awaitable[str]]
 
 
 class FakeTool(Struct, frozen=True):
     info: ToolInfo
-    work: Work
+    function: ToolFunction
 
 
 class FakeToolbox:
     """It remembers what was called, and whether it was closed; what a function raises is what came of the call."""
 
     def __init__(self, *tools: FakeTool) -> None:
-        self.called: list[tuple[str, Mapping[str, Any]]] = []
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.closed = False
         self._tools = {tool.info.name: tool for tool in tools}
 
-    async def tools(self) -> Sequence[ToolInfo]:
+    async def list_tools(self) -> Sequence[ToolInfo]:
         return [tool.info for tool in self._tools.values()]
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
-        self.called.append((name, arguments))
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        self.calls.append((name, arguments))
         if name not in self._tools:
-            return Outcome(f"There is no tool {name!r} here.", is_error=True)
+            return ToolOutcome(f"There is no tool {name!r} here.", is_error=True)
         try:
-            return Outcome(await self._tools[name].work(arguments))
+            return ToolOutcome(await self._tools[name].function(arguments))
         except (ValueError, LookupError, OSError) as error:
-            return Outcome(f"{name} failed: {error}", is_error=True)
+            return ToolOutcome(f"{name} failed: {error}", is_error=True)
 
     async def aclose(self) -> None:
         self.closed = True

@@ -12,46 +12,48 @@ from mcp.client.streamable_http import streamable_http_client
 
 from moot.tools.ssrf import public_address
 
-LARGEST = 64 * 1024 * 1024  # bytes of one answer
-TIMES = httpx2.Timeout(30, read=330)  # a call may take longer than anything else
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024  # bytes of one answer
+HTTP_TIMEOUT = httpx2.Timeout(30, read=330)  # a call may take longer than anything else
 
 
 @contextlib.asynccontextmanager
-async def address_open(
-    url: str, headers: Mapping[str, str], *, anywhere: bool
+async def open_http_transport(
+    url: str, headers: Mapping[str, str], *, allow_private_hosts: bool
 ) -> AsyncIterator[TransportStreams]:
     """Speak to an address; unless it may be `anywhere`, each connection goes to a public address or is refused."""
-    transport = Bounded(httpx2.AsyncHTTPTransport(trust_env=False), anywhere=anywhere)
+    transport = PinnedTransport(
+        httpx2.AsyncHTTPTransport(trust_env=False), allow_private_hosts=allow_private_hosts
+    )
     async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=TIMES, transport=transport) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST) as streams,
+        httpx2.AsyncClient(headers=dict(headers), timeout=HTTP_TIMEOUT, transport=transport) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_RESPONSE_BYTES) as streams,
     ):
         yield streams
 
 
-class Bounded(httpx2.AsyncBaseTransport):
+class PinnedTransport(httpx2.AsyncBaseTransport):
     """Connects to the very address that was looked at, so that a name cannot lead elsewhere in between."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, anywhere: bool) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, allow_private_hosts: bool) -> None:
         self._inner = inner
-        self._anywhere = anywhere
+        self._allow_private_hosts = allow_private_hosts
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        sent = request if self._anywhere else await _pinned(request)
+        sent = request if self._allow_private_hosts else await _pin_address(request)
         try:
             response = await self._inner.handle_async_request(sent)
         except httpx2.ConnectError as error:
-            where = f"{request.url.host}, port {_port(request.url)}"
+            where = f"{request.url.host}, port {_url_port(request.url)}"
             raise httpx2.ConnectError(f"there is no connection to {where}: {error}") from error
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - so says the transport
-        response.stream = BoundedStream(response.stream)
+        response.stream = SizeLimitedStream(response.stream)
         return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class BoundedStream(httpx2.AsyncByteStream):
+class SizeLimitedStream(httpx2.AsyncByteStream):
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
 
@@ -59,22 +61,22 @@ class BoundedStream(httpx2.AsyncByteStream):
         received = 0
         async for piece in self._inner:
             received += len(piece)
-            if received > LARGEST:
-                raise httpx2.ReadError(f"The answer has more than {LARGEST:,} bytes.")
+            if received > MAX_RESPONSE_BYTES:
+                raise httpx2.ReadError(f"The answer has more than {MAX_RESPONSE_BYTES:,} bytes.")
             yield piece
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-def _port(url: httpx2.URL) -> int:
+def _url_port(url: httpx2.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
-async def _pinned(request: httpx2.Request) -> httpx2.Request:
+async def _pin_address(request: httpx2.Request) -> httpx2.Request:
     """Address a request to a checked address; its host, and the name in its certificate, stay what they are."""
     url = request.url
-    address = await public_address(url.host, _port(url))
+    address = await public_address(url.host, _url_port(url))
     return httpx2.Request(
         request.method,
         url.copy_with(host=address),
@@ -84,32 +86,32 @@ async def _pinned(request: httpx2.Request) -> httpx2.Request:
     )
 
 
-KEPT = 2000  # bytes of what a command writes beside its answers
-LAST_SECONDS = 1.0  # for the last of them to come
+MAX_STDERR_BYTES = 2000  # bytes of what a command writes beside its answers
+STDERR_DRAIN_SECONDS = 1.0  # for the last of them to come
 
 
-class LastWords(asyncio.Protocol):
+class StderrTail(asyncio.Protocol):
     """The end of what a command writes beside its answers; all before it is for nobody, as it may hold what was said."""
 
     def __init__(self) -> None:
-        self.over = asyncio.Event()
-        self._kept = b""
+        self.finished = asyncio.Event()
+        self._tail = b""
 
     def data_received(self, data: bytes) -> None:
-        self._kept = (self._kept + data)[-KEPT:]
+        self._tail = (self._tail + data)[-MAX_STDERR_BYTES:]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - a Protocol
-        self.over.set()
+        self.finished.set()
 
     @property
-    def line(self) -> str:
-        lines = [line.strip() for line in self._kept.decode("utf-8", "replace").splitlines()]
+    def last_line(self) -> str:
+        lines = [line.strip() for line in self._tail.decode("utf-8", "replace").splitlines()]
         last = next((line for line in reversed(lines) if line), "")
         return "".join(character for character in last if character.isprintable())
 
 
 @contextlib.asynccontextmanager
-async def command_running(
+async def open_stdio_transport(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> AsyncIterator[TransportStreams]:
     """Run a command with little of our environment; it ends, or is killed, with this.
@@ -119,7 +121,7 @@ async def command_running(
     program, *arguments = command
     server = StdioServerParameters(command=program, args=arguments, env=dict(environment))
     reading, writing = os.pipe()
-    loop, words = asyncio.get_running_loop(), LastWords()
+    loop, words = asyncio.get_running_loop(), StderrTail()
     transport, _ = await loop.connect_read_pipe(lambda: words, os.fdopen(reading, "rb", 0))
     try:
         with os.fdopen(writing, "w") as errors:
@@ -127,9 +129,9 @@ async def command_running(
                 yield streams
     except Exception as error:
         with contextlib.suppress(TimeoutError):  # what it started may hold the pipe open
-            await asyncio.wait_for(words.over.wait(), LAST_SECONDS)
-        if words.line:
-            error.add_note(words.line)
+            await asyncio.wait_for(words.finished.wait(), STDERR_DRAIN_SECONDS)
+        if words.last_line:
+            error.add_note(words.last_line)
         raise
     finally:
         transport.close()

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from moot.types.debate import Flip, Ledger, PerModel, Place, Ranking
 
 
-def changed(row: PerModel) -> str:
+def position_status(row: PerModel) -> str:
     """Say in a word whether somebody changed position."""
     if not (row.initial_summary or row.refined_summary):
         return "no answer"
     return "changed" if row.changed_position else "kept"
 
 
-def placed(ranking: Ranking) -> Iterator[tuple[int, Place]]:
+def number_ranks(ranking: Ranking) -> Iterator[tuple[int, Place]]:
     """Number the places; those who are level share one."""
     number, level = 0, None
     for count, place in enumerate(ranking.places, start=1):
@@ -21,22 +21,22 @@ def placed(ranking: Ranking) -> Iterator[tuple[int, Place]]:
         yield number, place
 
 
-def points(place: Place) -> str:
-    votes = "1 vote" if place.votes == 1 else f"{place.votes} votes"
-    return f"{place.points:g} {'point' if place.points == 1 else 'points'} in {votes}"
+def points_text(ranked_answer: Place) -> str:
+    votes = "1 vote" if ranked_answer.votes == 1 else f"{ranked_answer.votes} votes"
+    return f"{ranked_answer.points:g} {'point' if ranked_answer.points == 1 else 'points'} in {votes}"
 
 
-def flip_words(flip: Flip, names: Mapping[str, str]) -> str:
+def position_change_text(change: Flip, names: Mapping[str, str]) -> str:
     """Say who went from what to what, and whose argument did it."""
-    after = f", after {names[flip.because_of]}'s argument" if flip.because_of else ""
-    return f"{names[flip.participant]}: {_bare(flip.before)} -> {_bare(flip.after)}{after}"
+    after = f", after {names[change.because_of]}'s argument" if change.because_of else ""
+    return f"{names[change.participant]}: {_strip_position(change.before)} -> {_strip_position(change.after)}{after}"
 
 
-def unproven(ledger: Ledger) -> str:
+def describe_dropped_quotes(claims: Ledger) -> str:
     """Say how many quotes were dropped."""
-    what = "1 quote that is" if ledger.unproven == 1 else f"{ledger.unproven} quotes that are"
+    what = "1 quote that is" if claims.unproven == 1 else f"{claims.unproven} quotes that are"
     return f"Left out: {what} in no answer"
 
 
-def _bare(position: str) -> str:
+def _strip_position(position: str) -> str:
     return " ".join(position.split()).removesuffix(".")

@@ -9,42 +9,42 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 
-from moot.whiteboard.render.elements import printable
+from moot.whiteboard.render.elements import replace_unprintable
 
 
-def element(name: str, *content: str, **attributes: str | None) -> str:
+def html_element(name: str, *content: str, **attributes: str | None) -> str:
     """Write an element; content is markup already, attributes are not. None leaves an attribute out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{words(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape_html(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     return f"<{name}{written}>{''.join(content)}</{name}>"
 
 
-def words(text: str) -> str:
+def escape_html(text: str) -> str:
     """Make text of any origin safe to stand between tags, or in an attribute."""
-    return escape(printable(text))
+    return escape(replace_unprintable(text))
 
 
-def listed(items: list[str], name: str = "ul", **attributes: str | None) -> str:
-    return element(name, *(element("li", item) for item in items), **attributes)
+def html_list(items: list[str], name: str = "ul", **attributes: str | None) -> str:
+    return html_element(name, *(html_element("li", item) for item in items), **attributes)
 
 
-class Work:
+class TimeBudget:
     def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
-        self._left = seconds
+        self._remaining_seconds = seconds
         self._clock = clock
 
     @property
-    def is_over(self) -> bool:
-        return self._left <= 0
+    def is_spent(self) -> bool:
+        return self._remaining_seconds <= 0
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
+    def track_time(self) -> Iterator[None]:
         """Count how long the block takes."""
         began = self._clock()
         try:
             yield
         finally:
-            self._left -= self._clock() - began
+            self._remaining_seconds -= self._clock() - began

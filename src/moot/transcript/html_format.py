@@ -8,166 +8,182 @@ from importlib.resources import files as resources
 from msgspec.structs import replace
 
 from moot import __version__
-from moot.prompts.lesson import actions_in
+from moot.prompts.lesson import turn_action_names
 from moot.services.run_reports import Report
-from moot.transcript.html import element, words
-from moot.transcript.html_debate import minutes
-from moot.transcript.html_markdown import Rendering
-from moot.transcript.labels import Names, called, figures, meant_for, moment, speaker, stage, trouble, version
+from moot.transcript.html import escape_html, html_element
+from moot.transcript.html_debate import render_debate_report
+from moot.transcript.html_markdown import MarkdownRenderer
+from moot.transcript.labels import (
+    ParticipantNames,
+    error_text,
+    format_time,
+    recipients_label,
+    speaker_label,
+    stage_label,
+    tool_call_label,
+    usage_labels,
+    version_label,
+)
 from moot.types.discussions import Discussion, Message
 from moot.types.files import StoredFile
-from moot.types.participants import COLOURS
+from moot.types.participants import PARTICIPANT_COLOURS
 from moot.types.tools import ToolUse
-from moot.types.versions import Turn
-from moot.whiteboard.render.svg import svg
+from moot.types.versions import VersionedTurn
+from moot.whiteboard.render.svg import render_svg
 from moot.whiteboard.state import Board
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-HUE = re.compile(r"#[0-9a-fA-F]{6}")
-SOFT = "var(--soft)"
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+HEX_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+DEFAULT_COLOUR = "var(--soft)"
 
 
-class Page:
+class HtmlFormat:
     media_type = "text/html"
-    ending = "html"
+    extension = "html"
 
-    def __init__(self, rendering: Rendering | None = None) -> None:
-        self._rendered = rendering or Rendering()
-        self._names = Names()
-        self._hues: dict[str, str] = {}
-        self._stage: tuple[str | None, str | None] = (None, None)
+    def __init__(self, markdown_renderer: MarkdownRenderer | None = None) -> None:
+        self._render_markdown = markdown_renderer or MarkdownRenderer()
+        self._names = ParticipantNames()
+        self._colours: dict[str, str] = {}
+        self._current_stage: tuple[str | None, str | None] = (None, None)
 
-    def begin(self, discussion: Discussion) -> str:
+    def render_start(self, discussion: Discussion) -> str:
         for who in discussion.participants:
-            self._sit(who.id, who.name, who.colour)
-        return f"{_head(discussion.title)}{self._introduction(discussion)}\n"
+            self._register_participant(who.id, who.name, who.colour)
+        return f"{_document_head(discussion.title)}{self._discussion_header(discussion)}\n"
 
-    def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
-        return "".join(self._stage_of(turn.now) + self._turn(turn, files) for turn in turns)
+    def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
+        return "".join(self._stage_heading(turn.current) + self._render_turn(turn, files) for turn in turns)
 
-    def found(self, report: Report) -> str:
+    def render_report(self, report: Report) -> str:
         for lane in report.lanes:
-            self._sit(lane.participant, lane.name)
-        self._stage = (None, None)
-        return minutes(report, self._names, self._chip)
+            self._register_participant(lane.participant, lane.name)
+        self._current_stage = (None, None)
+        return render_debate_report(report, self._names, self._name_chip)
 
-    def end(self, board: Board) -> str:
+    def render_end(self, board: Board) -> str:
         drawn = ""
         if board.elements:
-            caption = element("figcaption", "The whiteboard at the end")
-            drawn = element("figure", svg(replace(board, open=True)), caption, class_="board")
-        written = element("footer", f"Written by Moot {words(__version__)}.")
+            caption = html_element("figcaption", "The whiteboard at the end")
+            drawn = html_element("figure", render_svg(replace(board, open=True)), caption, class_="board")
+        written = html_element("footer", f"Written by Moot {escape_html(__version__)}.")
         return f"{drawn}\n{written}\n</main>\n</body>\n</html>\n"
 
-    def _sit(self, id: str, name: str | None, colour: str | None = None) -> None:
+    def _register_participant(self, id: str, name: str | None, colour: str | None = None) -> None:
         """Give somebody a name and a colour that stay; without one of its own it has that of its seat."""
         self._names.setdefault(id, name or id)
-        chosen = colour if colour and HUE.fullmatch(colour) else COLOURS[len(self._hues) % len(COLOURS)]
-        self._hues.setdefault(id, chosen)
+        chosen = (
+            colour
+            if colour and HEX_COLOUR.fullmatch(colour)
+            else PARTICIPANT_COLOURS[len(self._colours) % len(PARTICIPANT_COLOURS)]
+        )
+        self._colours.setdefault(id, chosen)
 
-    def _style(self, participant: str | None) -> str:
-        return f"--own:{self._hues.get(participant or '', SOFT)}"
+    def _colour_style(self, participant: str | None) -> str:
+        return f"--own:{self._colours.get(participant or '', DEFAULT_COLOUR)}"
 
-    def _chip(self, participant: str) -> str:
-        name = words(self._names[participant])
-        return element("span", name, class_="name", style=self._style(participant))
+    def _name_chip(self, participant: str) -> str:
+        name = escape_html(self._names[participant])
+        return html_element("span", name, class_="name", style=self._colour_style(participant))
 
-    def _introduction(self, discussion: Discussion) -> str:
+    def _discussion_header(self, discussion: Discussion) -> str:
         seats = [
-            element(
+            html_element(
                 "li",
-                self._chip(who.id),
+                self._name_chip(who.id),
                 " ",
-                element(
+                html_element(
                     "span",
-                    words(" · ".join(filter(None, (who.role, discussion.model or who.model)))),
+                    escape_html(" · ".join(filter(None, (who.role, discussion.model or who.model)))),
                     class_="model",
                 ),
             )
             for who in discussion.participants
         ]
-        about = f"{discussion.mode.capitalize()} · {moment(discussion.created_at)}"
-        return element(
+        about = f"{discussion.mode.capitalize()} · {format_time(discussion.created_at)}"
+        return html_element(
             "header",
-            element("p", words(about), class_="kind"),
-            element("h1", words(discussion.title)),
-            element("ul", *seats, class_="seats"),
+            html_element("p", escape_html(about), class_="kind"),
+            html_element("h1", escape_html(discussion.title)),
+            html_element("ul", *seats, class_="seats"),
             class_="top",
         )
 
-    def _stage_of(self, message: Message) -> str:
+    def _stage_heading(self, message: Message) -> str:
         """Write a heading where another stage begins."""
-        here = (message.run, stage(message))
-        if here == self._stage or message.participant is None:
+        here = (message.run, stage_label(message))
+        if here == self._current_stage or message.participant is None:
             return ""
-        self._stage = here
-        return element("h2", words(here[1]), class_="stage") + "\n" if here[1] else ""
+        self._current_stage = here
+        return html_element("h2", escape_html(here[1]), class_="stage") + "\n" if here[1] else ""
 
-    def _turn(self, turn: Turn, files: Mapping[str, StoredFile]) -> str:
-        message = turn.now
+    def _render_turn(self, turn: VersionedTurn, files: Mapping[str, StoredFile]) -> str:
+        message = turn.current
         if message.participant is not None:
-            self._sit(message.participant, message.name)
+            self._register_participant(message.participant, message.name)
         kind = "person" if message.participant is None and message.role == "user" else "turn"
         named = [files[id].name for id in message.files or () if id in files]
         parts = [
-            self._by(message),
-            self._folded("Thinking", message.thoughts),
-            *map(_call, message.tools or ()),
-            element("div", self._rendered(message.content), class_="words")
+            self._turn_header(message),
+            self._details_block("Thinking", message.thoughts),
+            *map(_tool_call, message.tools or ()),
+            html_element("div", self._render_markdown(message.content), class_="words")
             if message.content.strip()
             else "",
-            self._folded("Details", message.details),
-            element("p", words(f"With {', '.join(named)}"), class_="files") if named else "",
-            _acts(message),
-            _trouble(message),
-            _figures(message),
-            *(self._folded(version(other), other.content) for other in turn.others),
+            self._details_block("Details", message.details),
+            html_element("p", escape_html(f"With {', '.join(named)}"), class_="files") if named else "",
+            _actions_line(message),
+            _error_line(message),
+            _usage_footer(message),
+            *(self._details_block(version_label(other), other.content) for other in turn.other_versions),
         ]
-        classes, style = f"{kind} {message.role} {message.status}", self._style(message.participant)
-        return element("article", *parts, id=message.id, class_=classes, style=style) + "\n"
+        classes, style = f"{kind} {message.role} {message.status}", self._colour_style(message.participant)
+        return html_element("article", *parts, id=message.id, class_=classes, style=style) + "\n"
 
-    def _by(self, message: Message) -> str:
-        asides = [message.model, meant_for(message, self._names)]
+    def _turn_header(self, message: Message) -> str:
+        asides = [message.model, recipients_label(message, self._names)]
         at = datetime.fromtimestamp(message.created_at, UTC)
-        return element(
+        return html_element(
             "header",
-            element("h3", words(speaker(message)), class_="name"),
-            *(element("span", words(aside), class_="model") for aside in asides if aside),
-            element("time", moment(message.created_at), datetime=at.isoformat(timespec="seconds")),
+            html_element("h3", escape_html(speaker_label(message)), class_="name"),
+            *(html_element("span", escape_html(aside), class_="model") for aside in asides if aside),
+            html_element("time", format_time(message.created_at), datetime=at.isoformat(timespec="seconds")),
         )
 
-    def _folded(self, title: str, text: str) -> str:
+    def _details_block(self, title: str, text: str) -> str:
         if not text.strip():
             return ""
-        return element("details", element("summary", words(title)), self._rendered(text))
+        return html_element(
+            "details", html_element("summary", escape_html(title)), self._render_markdown(text)
+        )
 
 
-def _head(title: str) -> str:
+def _document_head(title: str) -> str:
     style = (resources("moot.transcript") / "style.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{words(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape_html(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
     )
 
 
-def _call(use: ToolUse) -> str:
-    told = element("pre", words(f"{use.arguments}\n\n{use.content}"))
-    return element("details", element("summary", words(called(use))), told)
+def _tool_call(use: ToolUse) -> str:
+    told = html_element("pre", escape_html(f"{use.arguments}\n\n{use.content}"))
+    return html_element("details", html_element("summary", escape_html(tool_call_label(use))), told)
 
 
-def _acts(message: Message) -> str:
-    acts = [name.removeprefix("wb_").replace("_", " ") for name in actions_in(message)]
-    return element("p", words(f"On the board: {', '.join(acts)}"), class_="acts") if acts else ""
+def _actions_line(message: Message) -> str:
+    acts = [name.removeprefix("wb_").replace("_", " ") for name in turn_action_names(message)]
+    return html_element("p", escape_html(f"On the board: {', '.join(acts)}"), class_="acts") if acts else ""
 
 
-def _trouble(message: Message) -> str:
-    why = trouble(message)
-    return element("p", words(why), class_="trouble") if why else ""
+def _error_line(message: Message) -> str:
+    why = error_text(message)
+    return html_element("p", escape_html(why), class_="trouble") if why else ""
 
 
-def _figures(message: Message) -> str:
-    told = figures(message)
-    return element("footer", words(" · ".join(told))) if told else ""
+def _usage_footer(message: Message) -> str:
+    told = usage_labels(message)
+    return html_element("footer", escape_html(" · ".join(told))) if told else ""

@@ -8,29 +8,29 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from moot.transcript.formulas import Formulas, find_formulas
-from moot.transcript.html import Work, element, words
-from moot.whiteboard.render.elements import printable
+from moot.transcript.formulas import FormulaRenderer, add_formula_rules
+from moot.transcript.html import TimeBudget, escape_html, html_element
+from moot.whiteboard.render.elements import replace_unprintable
 
-LINK = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
-REL = "noopener noreferrer nofollow"
-DEEPER = 3  # an answer is itself under headings
-LONGEST = (
+SAFE_LINK = re.compile(r"(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
+LINK_REL = "noopener noreferrer nofollow"
+HEADING_OFFSET = 3  # an answer is itself under headings
+MAX_MARKDOWN_CHARS = (
     50_000  # characters; longer texts, and all after so many seconds of work, are shown as they are written
 )
-SECONDS = 10.0
-OPTIONS = {"html": False, "breaks": True, "linkify": False, "typographer": False}
+MARKDOWN_BUDGET_SECONDS = 10.0
+MARKDOWN_OPTIONS = {"html": False, "breaks": True, "linkify": False, "typographer": False}
 
 
-class Markdown(MarkdownIt):
+class SafeMarkdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: N802 - so it is called
-        return LINK.fullmatch(url) is not None
+        return SAFE_LINK.fullmatch(url) is not None
 
 
-class Writer(RendererHTML):
+class SafeHtmlRenderer(RendererHTML):
     """Writes tokens as HTML; `formulas` draws what is between dollars."""
 
-    def __init__(self, formulas: Formulas) -> None:
+    def __init__(self, formulas: FormulaRenderer) -> None:
         super().__init__()
         self.rules |= {
             name: getattr(self, name)
@@ -43,37 +43,39 @@ class Writer(RendererHTML):
         source, told = str(tokens[at].attrs["src"]), tokens[at].content
         before = [token.type for token in tokens[:at]]
         if before.count("link_open") > before.count("link_close"):
-            return words(told or source)
-        return element("a", words(told or source), href=source, rel=REL)
+            return escape_html(told or source)
+        return html_element("a", escape_html(told or source), href=source, rel=LINK_REL)
 
     def link_open(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
-        tokens[at].attrSet("rel", REL)
+        tokens[at].attrSet("rel", LINK_REL)
         return self.renderToken(tokens, at, options, env)
 
     def heading_open(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
-        tokens[at].tag = f"h{min(int(tokens[at].tag[1:]) + DEEPER, 6)}"
+        tokens[at].tag = f"h{min(int(tokens[at].tag[1:]) + HEADING_OFFSET, 6)}"
         return self.renderToken(tokens, at, options, env)
 
     heading_close = heading_open
 
     def formula(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
-        return self._formulas.drawn(tokens[at].content, apart=False)
+        return self._formulas.render_formula(tokens[at].content, is_block=False)
 
     def formula_apart(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
-        return self._formulas.drawn(tokens[at].content, apart=True)
+        return self._formulas.render_formula(tokens[at].content, is_block=True)
 
 
-class Rendering:
+class MarkdownRenderer:
     """Renders what is said in one transcript."""
 
-    def __init__(self, formulas: Formulas | None = None, work: Work | None = None) -> None:
-        self._markdown = Markdown("commonmark", OPTIONS).enable(["table", "strikethrough"])
-        self._markdown.renderer = Writer(formulas or Formulas())
-        find_formulas(self._markdown)
-        self._work = work or Work(SECONDS)
+    def __init__(
+        self, formulas: FormulaRenderer | None = None, time_budget: TimeBudget | None = None
+    ) -> None:
+        self._markdown = SafeMarkdown("commonmark", MARKDOWN_OPTIONS).enable(["table", "strikethrough"])
+        self._markdown.renderer = SafeHtmlRenderer(formulas or FormulaRenderer())
+        add_formula_rules(self._markdown)
+        self._time_budget = time_budget or TimeBudget(MARKDOWN_BUDGET_SECONDS)
 
     def __call__(self, text: str) -> str:
-        if len(text) > LONGEST or self._work.is_over:
-            return element("pre", words(text))
-        with self._work.going_on():
-            return str(self._markdown.render(printable(text)))
+        if len(text) > MAX_MARKDOWN_CHARS or self._time_budget.is_spent:
+            return html_element("pre", escape_html(text))
+        with self._time_budget.track_time():
+            return str(self._markdown.render(replace_unprintable(text)))

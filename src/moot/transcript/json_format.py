@@ -8,10 +8,10 @@ from msgspec import Struct
 from moot.services.run_reports import Report
 from moot.types.discussions import Discussion, Message
 from moot.types.files import StoredFile
-from moot.types.versions import Turn
+from moot.types.versions import VersionedTurn
 from moot.whiteboard.state import Board
 
-VERSION = 1
+FORMAT_VERSION = 1
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
@@ -29,36 +29,38 @@ class Transcript(Struct, frozen=True, kw_only=True):
     board: Board
 
 
-class Document:
+class JsonFormat:
     media_type = "application/json"
-    ending = "json"
+    extension = "json"
 
     def __init__(self) -> None:
         self._reports: list[str] = []
-        self._others: list[str] = []
+        self._other_versions: list[str] = []
         self._files: dict[str, StoredFile] = {}
-        self._between = ""
+        self._separator = ""
 
-    def begin(self, discussion: Discussion) -> str:
-        return f'{{"moot":{VERSION},"discussion":{_json(discussion)},"messages":['
+    def render_start(self, discussion: Discussion) -> str:
+        return f'{{"moot":{FORMAT_VERSION},"discussion":{_encode_json(discussion)},"messages":['
 
-    def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
+    def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
         self._files |= files
-        self._others += [_json(other) for turn in turns for other in turn.others]
-        written = self._between + ",".join(_json(turn.now) for turn in turns)
-        self._between = ","
+        self._other_versions += [_encode_json(other) for turn in turns for other in turn.other_versions]
+        written = self._separator + ",".join(_encode_json(turn.current) for turn in turns)
+        self._separator = ","
         return written
 
-    def found(self, report: Report) -> str:
+    def render_report(self, report: Report) -> str:
         """Keep it: it is written when all messages are."""
-        self._reports.append(_json(report))
+        self._reports.append(_encode_json(report))
         return ""
 
-    def end(self, board: Board) -> str:
-        files = ",".join(map(_json, self._files.values()))
-        others, reports = ",".join(self._others), ",".join(self._reports)
-        return f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_json(board)}}}\n'
+    def render_end(self, board: Board) -> str:
+        files = ",".join(map(_encode_json, self._files.values()))
+        others, reports = ",".join(self._other_versions), ",".join(self._reports)
+        return (
+            f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_encode_json(board)}}}\n'
+        )
 
 
-def _json(value: object) -> str:
+def _encode_json(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -8,10 +8,10 @@ from moot.types.errors import UsageError
 
 CredentialKind = Literal["local", "session", "token"]
 
-LOCAL = "local"  # the tenant and the account of whoever sits at this machine
-NAME_LENGTH = 64
-PASSWORD_LENGTH = 10
-LONGEST_PASSWORD = 1000
+LOCAL_ACCOUNT = "local"  # the tenant and the account of whoever sits at this machine
+MAX_NAME_LENGTH = 64
+MIN_PASSWORD_LENGTH = 10
+MAX_PASSWORD_LENGTH = 1000
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -46,17 +46,17 @@ class StoredKey(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
-def check_name(name: str) -> None:
-    if not 1 <= len(name) <= NAME_LENGTH or name != name.strip() or not name.isprintable():
+def check_account_name(name: str) -> None:
+    if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
         raise UsageError(
-            f"A name has 1 to {NAME_LENGTH} characters, without spaces around it or control characters."
+            f"A name has 1 to {MAX_NAME_LENGTH} characters, without spaces around it or control characters."
         )
 
 
 def check_password(password: str) -> None:
-    if not PASSWORD_LENGTH <= len(password) <= LONGEST_PASSWORD:
+    if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
         raise UsageError(
-            f"A password has {PASSWORD_LENGTH} to {LONGEST_PASSWORD} characters: choose another."
+            f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters: choose another."
         )
     if not password.isprintable():
         raise UsageError("A password has no control characters in it: choose another.")

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, field
 from moot.types.chunks import Usage
 from moot.types.primitives import new_id
 
-Purpose = Literal[
+CallPurpose = Literal[
     "answer",
     "synthesis",
     "summary",
@@ -27,13 +27,13 @@ Purpose = Literal[
     "memory",
 ]
 
-LEAST = 0.000001  # dollars; what is less is not worth writing out
-MOST_DOLLARS = 1_000_000  # dollars that anybody may name
+SMALLEST_AMOUNT_USD = 0.000001  # dollars; what is less is not worth writing out
+MAX_AMOUNT_USD = 1_000_000  # dollars that anybody may name
 
-Dollars = Annotated[float, Meta(ge=0, le=MOST_DOLLARS)]
+UsdAmount = Annotated[float, Meta(ge=0, le=MAX_AMOUNT_USD)]
 
 
-def total(costs: Iterable[float | None]) -> float | None:
+def sum_costs(costs: Iterable[float | None]) -> float | None:
     """Add up what calls cost: a cost that nobody knows makes the sum unknown."""
     so_far = 0.0
     for cost in costs:
@@ -43,12 +43,12 @@ def total(costs: Iterable[float | None]) -> float | None:
     return so_far
 
 
-def dollars(amount: float) -> str:
+def format_usd(amount: float) -> str:
     """Write an amount in words, to a hundredth of a cent, and smaller ones so that they can be told apart."""
     if amount == 0:
         return "$0"
-    if amount < LEAST:
-        return f"less than ${LEAST:f}"
+    if amount < SMALLEST_AMOUNT_USD:
+        return f"less than ${SMALLEST_AMOUNT_USD:f}"
     places = max(4, 2 - math.floor(math.log10(amount)))
     whole, _, rest = f"{amount:,.{places}f}".partition(".")
     return f"${whole}.{rest.rstrip('0'):0<2}"
@@ -61,7 +61,7 @@ class Charge(Struct, frozen=True, kw_only=True):
     one that was asked last, even if others before it used some of it.
     """
 
-    purpose: Purpose
+    purpose: CallPurpose
     model: str
     usage: Usage
     cost: float | None

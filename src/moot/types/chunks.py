@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from moot.types.faults import Fault
 
-Finish = Literal["stop", "length", "tool_calls", "content_filter"]
-AT_LIMIT = "Cut at the token limit."  # what is said of an answer that ended by its length
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+LENGTH_LIMIT_NOTE = "Cut at the token limit."  # what is said of an answer that ended by its length
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -61,7 +61,7 @@ class Progress(Struct, frozen=True, tag="progress"):
 
 
 class Done(Struct, frozen=True, tag="done"):
-    finish: Finish
+    finish: FinishReason
 
 
 class Failed(Struct, frozen=True, tag="failed"):

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 LaneStatus = Literal["initial", "debate", "complete", "error"]
-IN_LANES = ("initial", "debate")  # stages in which each speaks in a thread of its own
+LANE_STAGES = ("initial", "debate")  # stages in which each speaks in a thread of its own
 
 
 class Debate(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from moot.types.modes import ModeName
 from moot.types.participants import Participant
 
 
-class Binding(Struct, frozen=True, kw_only=True):
+class ChannelBinding(Struct, frozen=True, kw_only=True):
     """A channel, by the id that the service gave it, and the discussion that is led in it.
 
     Until somebody speaks there is no `discussion`, only what it is to be. `trouble` says why nothing is sent there. What
@@ -24,7 +24,7 @@ class Binding(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class DeliveryProgress(Struct, frozen=True, kw_only=True):
     """How far a run was told in a channel: up to the event `seq`, in `posts`, by their places.
 
     A post without a message is on its way, or was when the process ended. `message` and `author` are what the run
@@ -37,17 +37,17 @@ class Told(Struct, frozen=True, kw_only=True):
     posts: dict[int, str | None] = {}
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class MemoryEntry(Struct, frozen=True, kw_only=True):
     """What was said, and by whom; None is a person, whose words say who. `details` are those of whoever remembers."""
 
     discussion: str
     name: str | None = None
-    words: str
+    text: str
     details: str = ""
-    at: float
+    said_at: float
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class MemorySummary(Struct, frozen=True, kw_only=True):
     """What is left of words that fell out, up to those of the time `upto`; they were said in some `discussions`."""
 
     words: str

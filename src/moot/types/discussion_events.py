@@ -34,4 +34,4 @@ class DiscussionDeleted(Struct, frozen=True, tag_field="type", tag="discussion_d
     id: str
 
 
-Change = Activity | DiscussionChanged | DiscussionDeleted
+DiscussionEvent = Activity | DiscussionChanged | DiscussionDeleted

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.types.chunks import Finish, Usage
+from moot.types.chunks import FinishReason, Usage
 from moot.types.debate import Debate
 from moot.types.events import RunStatus, TurnStatus
 from moot.types.faults import Fault
@@ -15,11 +15,11 @@ from moot.types.modes import Advisors, Directed
 from moot.types.participants import Participant
 from moot.types.tools import ToolUse
 
-Role = Literal["user", "assistant", "system", "synthesis"]
+MessageRole = Literal["user", "assistant", "system", "synthesis"]
 DiscussionStatus = Literal["active", "archived", "completed"]
-RunState = Literal["waiting", "running"] | RunStatus
+RunLifecycleStatus = Literal["waiting", "running"] | RunStatus
 
-LIVE: tuple[RunState, ...] = ("waiting", "running")
+LIVE_STATUSES: tuple[RunLifecycleStatus, ...] = ("waiting", "running")
 
 
 class Discussion(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     id: str
     discussion: str
-    role: Role
+    role: MessageRole
     content: str
     number: int = 0
     run: str | None = None
@@ -83,7 +83,7 @@ class Message(Struct, frozen=True, kw_only=True):
     latency: float | None = None
     first_token: float | None = None
     fault: Fault | None = None
-    finish: Finish | None = None
+    finish: FinishReason | None = None
     audience: tuple[str, ...] | None = None
     thread: str | None = None
     files: tuple[str, ...] | None = None
@@ -113,7 +113,7 @@ class Run(Struct, frozen=True, kw_only=True):
     discussion: str
     message: str | None
     mode: str
-    status: RunState
+    status: RunLifecycleStatus
     created_at: float
     ended_at: float | None = None
     revision: int = 0

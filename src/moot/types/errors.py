@@ -5,16 +5,16 @@ MootError
 │   ├── UnknownModel
 │   ├── MissingKey
 │   ├── BadSettings
-│   ├── Unavailable  an optional part is not installed or cannot load here
+│   ├── FeatureUnavailable  an optional part is not installed or cannot load here
 │   ├── NotFound     there is no such thing, or it is somebody else's
 │   ├── Conflict     it is at odds with what is already there
-│   ├── Refused      nobody may do this, or not with these credentials
+│   ├── Forbidden    not allowed, or not with these credentials
 │   ├── OverBudget   it would cost more than is left of the week's budget
-│   ├── ActionRefused  what an agent wants to do is unknown, malformed, or not for its role
-│   └── Busy         not now; `retry_after` says when
-├── StoreUnavailable the database cannot be reached, is locked, or is full
-├── ServerAway       a server that was called does not answer
-├── Leaving          this server is about to end; another one, or the next, will serve
+│   ├── InvalidAction  an action is unknown, malformed, or not for the role
+│   └── RateLimited  not now; `retry_after` says when
+├── DatabaseUnavailable  the database cannot be reached, is locked, or is full
+├── ServerUnreachable  a server that was called does not answer
+├── ShuttingDown     this server is about to end; another one, or the next, will serve
 └── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
 """
 
@@ -44,7 +44,7 @@ class BadSettings(UsageError):
     pass
 
 
-class Unavailable(UsageError):
+class FeatureUnavailable(UsageError):
     pass
 
 
@@ -53,7 +53,7 @@ class NotFound(UsageError):
 
 
 @contextmanager
-def wanted_by(field: str) -> Iterator[None]:
+def prefix_not_found(field: str) -> Iterator[None]:
     """Let what is not found say which field of a body asks for it."""
     try:
         yield
@@ -65,37 +65,37 @@ class Conflict(UsageError):
     pass
 
 
-class Refused(UsageError):
+class Forbidden(UsageError):
     """With `log_in` it is not known who asks, and other credentials may help (401); else nothing does (403)."""
 
-    def __init__(self, message: str, *, log_in: bool = False) -> None:
+    def __init__(self, message: str, *, login_required: bool = False) -> None:
         super().__init__(message)
-        self.log_in = log_in
+        self.login_required = login_required
 
 
 class OverBudget(UsageError):
     pass
 
 
-class ActionRefused(UsageError):
+class InvalidAction(UsageError):
     pass
 
 
-class Busy(UsageError):
+class RateLimited(UsageError):
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
 
 
-class StoreUnavailable(MootError):
+class DatabaseUnavailable(MootError):
     pass
 
 
-class ServerAway(MootError):
+class ServerUnreachable(MootError):
     pass
 
 
-class Leaving(MootError):
+class ShuttingDown(MootError):
     pass
 
 

@@ -6,10 +6,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-MOST_ROUNDS = 10
+MAX_IMPROVEMENT_ROUNDS = 10
 
-TextField = Literal["description", "system_prompt"]
-Outcome = Literal["all_pass", "no_more_rounds", "failed"]
+PersonaTextField = Literal["description", "system_prompt"]
+ImprovementOutcome = Literal["all_pass", "no_more_rounds", "failed"]
 
 
 class Verdict(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Acceptance(Struct, frozen=True, kw_only=True):
     """
 
     persona: str
-    field: TextField
+    field: PersonaTextField
     before: str
     after: str
     made: bool
@@ -70,29 +70,29 @@ class Trial(Struct, frozen=True, kw_only=True):
     accepted_at: float | None
 
 
-def passes(verdicts: Sequence[Verdict]) -> int:
+def count_passes(verdicts: Sequence[Verdict]) -> int:
     return sum(one.passed for one in verdicts)
 
 
-def best(rounds: Sequence[Round]) -> Round | None:
+def best_round(rounds: Sequence[Round]) -> Round | None:
     """Find the round to accept: the last that was better than all before it."""
     return next((one for one in reversed(rounds) if one.better), None)
 
 
-def standing(trial: Trial) -> Sequence[Verdict]:
+def best_verdicts(evaluation: Trial) -> Sequence[Verdict]:
     """Tell how the best answer until now was judged."""
-    found = best(trial.rounds)
-    return found.verdicts if found else trial.verdicts
+    found = best_round(evaluation.rounds)
+    return found.verdicts if found else evaluation.verdicts
 
 
-def with_round(trial: Trial, new: Round) -> Trial:
+def add_round(evaluation: Trial, new_round: Round) -> Trial:
     """Add a round; it is better only if strictly more passed than at the best of times."""
-    better = passes(new.verdicts) > passes(standing(trial))
-    return replace(trial, rounds=(*trial.rounds, replace(new, better=better)))
+    better = count_passes(new_round.verdicts) > count_passes(best_verdicts(evaluation))
+    return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, better=better)))
 
 
-def outcome(trial: Trial) -> Outcome | None:
+def improvement_outcome(evaluation: Trial) -> ImprovementOutcome | None:
     """Tell why there is nothing more to improve; None if there is."""
-    if all(one.passed for one in standing(trial)):
+    if all(one.passed for one in best_verdicts(evaluation)):
         return "all_pass"
-    return "no_more_rounds" if len(trial.rounds) >= MOST_ROUNDS else None
+    return "no_more_rounds" if len(evaluation.rounds) >= MAX_IMPROVEMENT_ROUNDS else None

@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from moot.types.actions import Action
 from moot.types.billing import Charge
-from moot.types.chunks import Finish, Usage
+from moot.types.chunks import FinishReason, Usage
 from moot.types.debate import Ledger, Ranking, Summary
 from moot.types.faults import Fault
 from moot.types.participants import Participant
-from moot.types.tools import Approval, ToolUse
+from moot.types.tools import ApprovalOutcome, ToolUse
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
-Reason = Literal[
+StopReason = Literal[
     "stopped_by_user", "follow_up_interrupt", "late", "over_cap"
 ]  # why a run, or a turn, is not let finish
 NoticeKind = Literal[
@@ -41,8 +41,10 @@ NoticeKind = Literal[
     "still_working",
 ]
 
-ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
-ENDED_BY: Mapping[Reason, Literal["stopped", "interrupted", "failed"]] = {
+ANSWERED_STATUSES: frozenset[TurnStatus] = frozenset(
+    {"completed", "partial"}
+)  # there are words that can be used
+STATUS_BY_STOP_REASON: Mapping[StopReason, Literal["stopped", "interrupted", "failed"]] = {
     "stopped_by_user": "stopped",
     "follow_up_interrupt": "interrupted",
     "late": "failed",
@@ -60,7 +62,7 @@ class _Event(Struct, frozen=True, kw_only=True, tag_field="type", tag=_snake_cas
     at: float = 0.0
 
 
-class Seat(Struct, frozen=True):
+class TurnKey(Struct, frozen=True):
     """Where in a run a turn takes place."""
 
     participant: str
@@ -74,8 +76,8 @@ class _TurnEvent(_Event, frozen=True, kw_only=True):
     round: int
 
     @property
-    def seat(self) -> Seat:
-        return Seat(self.participant, self.stage, self.round)
+    def turn_key(self) -> TurnKey:
+        return TurnKey(self.participant, self.stage, self.round)
 
 
 class Answer(Struct, frozen=True):
@@ -144,7 +146,7 @@ class ApprovalGiven(_TurnEvent, frozen=True, kw_only=True, tag="approval"):
     """What became of the question; the call is made where the answer is to allow it."""
 
     call_id: str
-    answer: Approval
+    answer: ApprovalOutcome
 
 
 class ToolReturned(_TurnEvent, frozen=True, kw_only=True, tag="tool_result"):
@@ -188,7 +190,7 @@ class TurnEnded(_TurnEvent, frozen=True, kw_only=True):
     model: str
     usage: Usage
     cost: float | None
-    finish: Finish | None = None
+    finish: FinishReason | None = None
     fault: Fault | None = None
     first_token: float | None = None
     latency: float = 0.0
@@ -200,7 +202,7 @@ class Prompted(_TurnEvent, frozen=True, kw_only=True):
     message: str
 
 
-class _Finding(_Event, frozen=True, kw_only=True):
+class _AnalysisResult(_Event, frozen=True, kw_only=True):
     """Something that was found out in a run. `basis` is a digest of what was asked, and of all that it rests on."""
 
     basis: str
@@ -209,7 +211,7 @@ class _Finding(_Event, frozen=True, kw_only=True):
     cost: float | None = 0.0
 
 
-class Agreed(_Finding, frozen=True, kw_only=True):
+class Agreed(_AnalysisResult, frozen=True, kw_only=True):
     """Whether the first answers agree; `saved` is what the debate would have cost, about."""
 
     agree: bool
@@ -217,26 +219,26 @@ class Agreed(_Finding, frozen=True, kw_only=True):
     saved: float | None = None
 
 
-class SummaryMade(_Finding, frozen=True, kw_only=True, tag="summary"):
+class SummaryMade(_AnalysisResult, frozen=True, kw_only=True, tag="summary"):
     summary: Summary
 
 
-class LedgerMade(_Finding, frozen=True, kw_only=True, tag="ledger"):
+class LedgerMade(_AnalysisResult, frozen=True, kw_only=True, tag="ledger"):
     ledger: Ledger
 
 
-class BallotCast(_Finding, frozen=True, kw_only=True, tag="ballot"):
+class BallotCast(_AnalysisResult, frozen=True, kw_only=True, tag="ballot"):
     """One participant's order of the others' answers, the best first, ties together."""
 
     participant: str
     order: tuple[tuple[str, ...], ...]
 
 
-class RankingMade(_Finding, frozen=True, kw_only=True, tag="ranking"):
+class RankingMade(_AnalysisResult, frozen=True, kw_only=True, tag="ranking"):
     ranking: Ranking
 
 
-class Decided(_Finding, frozen=True, kw_only=True, tag="decision"):
+class Decided(_AnalysisResult, frozen=True, kw_only=True, tag="decision"):
     """Who has the word in a turn, and why: a participant's id, the user (who is asked to speak) or nobody any more."""
 
     turn: int
@@ -245,7 +247,7 @@ class Decided(_Finding, frozen=True, kw_only=True, tag="decision"):
     by: Literal["rules", "model"] = "rules"
 
 
-class Recapped(_Finding, frozen=True, kw_only=True, tag="recap"):
+class Recapped(_AnalysisResult, frozen=True, kw_only=True, tag="recap"):
     """The `message` refers to another `discussion` by its `title`, and comes with a `recap` of it, here an id."""
 
     message: str
@@ -283,5 +285,5 @@ Event = (
     | Recapped
     | RunEnded
 )
-Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped
-FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided, Recapped)
+AnalysisResult = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped
+ANALYSIS_RESULTS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided, Recapped)

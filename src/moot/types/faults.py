@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal[
+FaultKind = Literal[
     "rate_limit",
     "overloaded",
     "auth",
@@ -16,20 +16,22 @@ Kind = Literal[
     "api_error",
 ]
 
-RETRYABLE: frozenset[Kind] = frozenset({"rate_limit", "overloaded", "timeout", "network", "bad_response"})
+RETRYABLE_KINDS: frozenset[FaultKind] = frozenset(
+    {"rate_limit", "overloaded", "timeout", "network", "bad_response"}
+)
 
 
 class Fault(Struct, frozen=True):
     """A failure in words for the user; `retryable` says whether asking the same again may help."""
 
-    kind: Kind
+    kind: FaultKind
     message: str
     retryable: bool
     retry_after: float | None = None
 
 
-def fault(
-    kind: Kind, message: str, *, retryable: bool | None = None, retry_after: float | None = None
+def make_fault(
+    kind: FaultKind, message: str, *, retryable: bool | None = None, retry_after: float | None = None
 ) -> Fault:
     """Make a fault that is retryable as its kind usually is."""
-    return Fault(kind, message, kind in RETRYABLE if retryable is None else retryable, retry_after)
+    return Fault(kind, message, kind in RETRYABLE_KINDS if retryable is None else retryable, retry_after)

@@ -4,8 +4,8 @@ import re
 
 from msgspec import Struct
 
-NAME_LENGTH = 200
-NAMELESS = "file"
+MAX_FILE_NAME_LENGTH = 200
+DEFAULT_FILE_NAME = "file"
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
@@ -18,9 +18,9 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
-def label(name: str) -> str:
+def sanitize_file_name(name: str) -> str:
     """Make of whatever somebody calls a file one short line without a path, or anything that cannot be seen."""
     last = re.split(r"[/\\]", name)[-1]
     seen = "".join(char if char.isprintable() else " " for char in last)
-    line = " ".join(seen.split())[:NAME_LENGTH].rstrip()
-    return NAMELESS if line in {"", ".", ".."} else line
+    line = " ".join(seen.split())[:MAX_FILE_NAME_LENGTH].rstrip()
+    return DEFAULT_FILE_NAME if line in {"", ".", ".."} else line

@@ -4,15 +4,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from moot.types.primitives import NO_NUL, VISIBLE, Paragraph, Title
+from moot.types.primitives import NO_NUL_PATTERN, VISIBLE_START_PATTERN, Paragraph, Title
 
 InsightKind = Literal["pain_point", "strength", "solution", "pattern", "decision"]
 PatternKind = Literal["success", "pain", "solution", "pattern", "tool", "architecture"]
 Severity = Literal["blocker", "high", "medium", "low"]
 ConsolidationStatus = Literal["running", "completed", "failed"]
 
-Prose = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL)]
-Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE)]
+Prose = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL_PATTERN)]
+Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE_START_PATTERN)]
 
 
 class Insight(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     ended_at: float | None
 
 
-class FoundInsight(Struct, frozen=True, kw_only=True):
+class ExtractedInsight(Struct, frozen=True, kw_only=True):
     """`paired` is the place, counted from 0, of the insight that this one answers; `messages` are labels."""
 
     title: Title
@@ -72,13 +72,13 @@ class FoundInsight(Struct, frozen=True, kw_only=True):
     messages: Annotated[tuple[str, ...], Meta(max_length=40)]
 
 
-class Export(Struct, frozen=True, kw_only=True):
+class ExtractedKnowledge(Struct, frozen=True, kw_only=True):
     summary: Prose
     usefulness: Annotated[float, Meta(ge=0, le=1)]
-    insights: Annotated[tuple[FoundInsight, ...], Meta(max_length=30)]
+    insights: Annotated[tuple[ExtractedInsight, ...], Meta(max_length=30)]
 
 
-class FoundPattern(Struct, frozen=True, kw_only=True):
+class ExtractedPattern(Struct, frozen=True, kw_only=True):
     kind: PatternKind
     title: Title
     description: Prose
@@ -88,14 +88,14 @@ class FoundPattern(Struct, frozen=True, kw_only=True):
     tags: Annotated[tuple[Tag, ...], Meta(min_length=2, max_length=4)]
 
 
-class Findings(Struct, frozen=True, kw_only=True):
-    patterns: Annotated[tuple[FoundPattern, ...], Meta(max_length=30)]
+class ExtractedPatterns(Struct, frozen=True, kw_only=True):
+    patterns: Annotated[tuple[ExtractedPattern, ...], Meta(max_length=30)]
 
 
-COVERS = 0.8  # of the messages that are there now; a recap that covers less is made anew
+MIN_SUMMARY_COVERAGE = 0.8  # of the messages that are there now; a recap that covers less is made anew
 
 
-class Recap(Struct, frozen=True, kw_only=True):
+class DiscussionSummary(Struct, frozen=True, kw_only=True):
     """`messages` is how many there were when it was made."""
 
     id: str
@@ -105,5 +105,5 @@ class Recap(Struct, frozen=True, kw_only=True):
     model: str
     created_at: float
 
-    def still_covers(self, messages: int) -> bool:
-        return not messages or self.messages / messages >= COVERS
+    def is_up_to_date(self, messages: int) -> bool:
+        return not messages or self.messages / messages >= MIN_SUMMARY_COVERAGE

@@ -5,10 +5,13 @@ from typing import Literal
 from msgspec import Struct
 
 CHARACTERS_PER_TOKEN = 4.0  # where nobody has counted yet
-FEWEST_CHARACTERS, MOST_CHARACTERS = 0.5, 16.0  # of a token; any other count is about something else
+MIN_CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN = (
+    0.5,
+    16.0,
+)  # of a token; any other count is about something else
 
 
-class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ModelLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`context` is how many tokens it can hold, its answer included; None is as many as one likes.
 
     `answer` is how many of them it may say, where its participant has no limit of its own.
@@ -19,18 +22,21 @@ class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: int = 8192
 
 
-class Counted(Struct, frozen=True):
+class TokenCount(Struct, frozen=True):
     """Characters, and the tokens that a provider counted for them."""
 
     characters: int = 0
     tokens: int = 0
 
-    def __add__(self, other: "Counted") -> "Counted":
-        return Counted(self.characters + other.characters, self.tokens + other.tokens)
+    def __add__(self, other: "TokenCount") -> "TokenCount":
+        return TokenCount(self.characters + other.characters, self.tokens + other.tokens)
 
     @property
     def is_plausible(self) -> bool:
-        return self.tokens > 0 and FEWEST_CHARACTERS <= self.characters / self.tokens <= MOST_CHARACTERS
+        return (
+            self.tokens > 0
+            and MIN_CHARACTERS_PER_TOKEN <= self.characters / self.tokens <= MAX_CHARACTERS_PER_TOKEN
+        )
 
 
 FileKind = Literal["text", "image", "pdf"]

@@ -8,7 +8,7 @@ from msgspec import Struct
 from moot.types.modes import LessonRole
 from moot.types.requests import Effort
 
-NAMES = [
+DEFAULT_NAMES = [
     "Alpha",
     "Beta",
     "Gamma",
@@ -35,7 +35,7 @@ NAMES = [
     "Omega",
 ]
 # Hues far apart from each other, in the order of the seats; each is readable on light and dark.
-COLOURS = ("#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44")
+PARTICIPANT_COLOURS = ("#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44")
 
 
 class Participant(Struct, frozen=True, omit_defaults=True):
@@ -65,12 +65,12 @@ def default_names() -> Iterator[str]:
     """Count Alpha, Beta, … Omega, Alpha 2, Beta 2 and so on."""
     lap = 1
     while True:
-        for name in NAMES:
+        for name in DEFAULT_NAMES:
             yield name if lap == 1 else f"{name} {lap}"
         lap += 1
 
 
-def seat(models: tuple[str, ...]) -> tuple[Participant, ...]:
+def make_participants(models: tuple[str, ...]) -> tuple[Participant, ...]:
     """Give every model a seat with a name and an id of its own."""
     return tuple(
         Participant(participant_id(name), name, model)

@@ -4,12 +4,12 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from moot.types.primitives import NO_NUL, VISIBLE, Label, Name, Paper, Paragraph
+from moot.types.primitives import NO_NUL_PATTERN, VISIBLE_START_PATTERN, Label, LongText, Name, Paragraph
 
-POINTS_A_USE = 10
-POINTS_A_LEVEL = 100
+POINTS_PER_USE = 10
+POINTS_PER_LEVEL = 100
 
-Labels = Annotated[tuple[Label, ...], Meta(max_length=20)]
+PersonaLabels = Annotated[tuple[Label, ...], Meta(max_length=20)]
 Colour = Annotated[str, Meta(pattern=r"^(#[0-9a-fA-F]{6})?(?!\n)$")]
 
 
@@ -36,9 +36,9 @@ class PersonaDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: Name
     description: Paragraph = ""
-    system_prompt: Paper = ""
-    traits: Labels = ()
-    specialisations: Labels = ()
+    system_prompt: LongText = ""
+    traits: PersonaLabels = ()
+    specialisations: PersonaLabels = ()
     category: Label = ""
     colour: Colour = ""
 
@@ -52,9 +52,9 @@ class PersonaChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     name: Name | UnsetType = UNSET
     description: Paragraph | UnsetType = UNSET
-    system_prompt: Paper | UnsetType = UNSET
-    traits: Labels | UnsetType = UNSET
-    specialisations: Labels | UnsetType = UNSET
+    system_prompt: LongText | UnsetType = UNSET
+    traits: PersonaLabels | UnsetType = UNSET
+    specialisations: PersonaLabels | UnsetType = UNSET
     category: Label | UnsetType = UNSET
     colour: Colour | UnsetType = UNSET
 
@@ -64,26 +64,26 @@ class PersonaPage(Struct, frozen=True):
     next: str | None
 
 
-def level(uses: int) -> int:
-    return uses * POINTS_A_USE // POINTS_A_LEVEL + 1
+def level_for_uses(uses: int) -> int:
+    return uses * POINTS_PER_USE // POINTS_PER_LEVEL + 1
 
 
 Category = Literal["thinker", "figure", "role", "challenger"]
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
-OF_EACH = 2
-PROPOSALS = OF_EACH * len(CATEGORIES)
-MOST_QUESTIONS = 3
+PROPOSALS_PER_CATEGORY = 2
+MAX_PROPOSALS = PROPOSALS_PER_CATEGORY * len(CATEGORIES)
+MAX_QUESTIONS = 3
 
-Situation = Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE)]
-Remark = Annotated[str, Meta(min_length=1, max_length=1000, pattern=VISIBLE)]
+Situation = Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE_START_PATTERN)]
+Remark = Annotated[str, Meta(min_length=1, max_length=1000, pattern=VISIBLE_START_PATTERN)]
 
 
 class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody answered to a question about the situation."""
 
     question: Remark
-    answer: Annotated[str, Meta(max_length=2000, pattern=NO_NUL)]
+    answer: Annotated[str, Meta(max_length=2000, pattern=NO_NUL_PATTERN)]
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
 
     name: Name
     category: Category
-    description: Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE)]
+    description: Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE_START_PATTERN)]
     rationale: Remark
 
 

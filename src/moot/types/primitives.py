@@ -16,24 +16,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(prefix: str) -> str:
     """Such as `run_01jcx…`: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32."""
     number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
-    digits = "".join(ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+    digits = "".join(ID_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
     return f"{prefix}_{digits}"
 
 
-NO_NUL = r"^[^\x00]*$"
-VISIBLE = r"^[^\s\x00][^\x00]*$"  # begins with something to see
-ONE_LINE = r"^[^\s\x00]([^\r\n\x00]*[^\s\x00])?(?!\n)$"  # and ends so, with no line break in it
+NO_NUL_PATTERN = r"^[^\x00]*$"
+VISIBLE_START_PATTERN = r"^[^\s\x00][^\x00]*$"  # begins with something to see
+ONE_LINE_PATTERN = r"^[^\s\x00]([^\r\n\x00]*[^\s\x00])?(?!\n)$"  # and ends so, with no line break in it
 
-Name = Annotated[str, Meta(min_length=1, max_length=60, pattern=ONE_LINE)]
-Title = Annotated[str, Meta(min_length=1, max_length=200, pattern=VISIBLE)]
-Label = Annotated[str, Meta(max_length=60, pattern=NO_NUL)]
-Line = Annotated[str, Meta(max_length=300, pattern=NO_NUL)]
-Paragraph = Annotated[str, Meta(max_length=4000, pattern=NO_NUL)]
-Paper = Annotated[str, Meta(max_length=20_000, pattern=NO_NUL)]
+Name = Annotated[str, Meta(min_length=1, max_length=60, pattern=ONE_LINE_PATTERN)]
+Title = Annotated[str, Meta(min_length=1, max_length=200, pattern=VISIBLE_START_PATTERN)]
+Label = Annotated[str, Meta(max_length=60, pattern=NO_NUL_PATTERN)]
+LineText = Annotated[str, Meta(max_length=300, pattern=NO_NUL_PATTERN)]
+Paragraph = Annotated[str, Meta(max_length=4000, pattern=NO_NUL_PATTERN)]
+LongText = Annotated[str, Meta(max_length=20_000, pattern=NO_NUL_PATTERN)]
 ModelName = Annotated[str, Meta(min_length=3, max_length=200, pattern=r"^[^\s\x00/]+/[^\s\x00]+(?!\n)$")]

@@ -3,7 +3,7 @@
 from msgspec import UNSET, Struct, UnsetType
 
 from moot.types.knowledge import Pattern
-from moot.types.primitives import Line, Paragraph, Title
+from moot.types.primitives import LineText, Paragraph, Title
 
 
 class Project(Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class Project(Struct, frozen=True, kw_only=True):
 class ProjectDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Title
     description: Paragraph = ""
-    repository: Line = ""
+    repository: LineText = ""
 
 
 class ProjectChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -25,7 +25,7 @@ class ProjectChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     name: Title | UnsetType = UNSET
     description: Paragraph | UnsetType = UNSET
-    repository: Line | UnsetType = UNSET
+    repository: LineText | UnsetType = UNSET
 
 
 class ProjectPage(Struct, frozen=True):

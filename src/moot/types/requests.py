@@ -26,7 +26,7 @@ class ToolResult(Struct, frozen=True, tag="tool_result"):
 Part = Text | Thought | File | ToolCall | ToolResult
 
 
-class Message(Struct, frozen=True):
+class ModelMessage(Struct, frozen=True):
     role: Literal["user", "assistant"]
     parts: tuple[Part, ...]
 
@@ -47,7 +47,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     """
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[ModelMessage, ...]
     system: str = ""
     tools: tuple[Tool, ...] = ()
     temperature: float | None = None
@@ -58,20 +58,20 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     thinking: Effort | None = None
 
 
-def user(*parts: Part | str) -> Message:
-    return Message("user", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+def user_message(*parts: Part | str) -> ModelMessage:
+    return ModelMessage("user", tuple(Text(p) if isinstance(p, str) else p for p in parts))
 
 
-def assistant(*parts: Part | str) -> Message:
-    return Message("assistant", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+def assistant_message(*parts: Part | str) -> ModelMessage:
+    return ModelMessage("assistant", tuple(Text(p) if isinstance(p, str) else p for p in parts))
 
 
-def unsigned(request: ModelRequest) -> ModelRequest:
+def strip_signatures(request: ModelRequest) -> ModelRequest:
     """Take the proofs of one provider away, so that another can read what was thought and called."""
-    return replace(request, messages=tuple(map(_unsigned, request.messages)))
+    return replace(request, messages=tuple(map(_strip_message_signatures, request.messages)))
 
 
-def _unsigned(message: Message) -> Message:
+def _strip_message_signatures(message: ModelMessage) -> ModelMessage:
     signed = (Thought, ToolCall)
     parts = (replace(one, signature="") if isinstance(one, signed) else one for one in message.parts)
     return replace(message, parts=tuple(parts))

@@ -6,12 +6,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.types.debate import Debate
-from moot.types.model_info import Measure
+from moot.types.model_info import ModelLimits
 from moot.types.modes import Advisors, Directed
 from moot.types.participants import Participant
 
 
-class Anew(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RegenerateTarget(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The turn whose answer is to be given anew, and all that could be seen before it."""
 
     answer: str
@@ -25,7 +25,7 @@ class Anew(Struct, frozen=True, kw_only=True, omit_defaults=True):
     instruction: str = ""
 
 
-class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`personas` holds the prompts of participants that play a part, `project` what is known of the project.
 
     `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
@@ -56,15 +56,15 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     directed: Directed = Directed()
     clerk: str | None = None
     cap: float | None = None
-    measures: dict[str, Measure] = {}
+    measures: dict[str, ModelLimits] = {}
     minutes: bool = True
-    again: Anew | None = None
+    again: RegenerateTarget | None = None
     channel: str | None = None
     people: tuple[str, ...] = ()
     memories: dict[str, str] = {}
 
     @property
-    def speaking(self) -> tuple[Participant, ...]:
+    def responding_participants(self) -> tuple[Participant, ...]:
         meant = tuple(who for who in self.participants if self.to is None or who.id in self.to)
         if self.answering is not None:
             places = {id: place for place, id in enumerate(self.answering)}
@@ -74,30 +74,33 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(who for who in meant if who.active) or meant[:1]
 
     @property
-    def advised(self) -> bool:
+    def has_advisors(self) -> bool:
         """Tell whether there are advisors to ask; if none is active, somebody answers without being one."""
-        return self.mode == "advisors" and any(who.active for who in self.speaking)
+        return self.mode == "advisors" and any(who.active for who in self.responding_participants)
 
     @property
     def lead(self) -> Participant:
         """Who sums up: by the rules, else the first of those who speak."""
-        return next((who for who in self.speaking if who.id == self.debate.lead), self.speaking[0])
+        return next(
+            (who for who in self.responding_participants if who.id == self.debate.lead),
+            self.responding_participants[0],
+        )
 
     def with_model(
-        self, participant: str, model: str, measures: Mapping[str, Measure] | None = None
-    ) -> "Plan":
+        self, participant: str, model: str, measures: Mapping[str, ModelLimits] | None = None
+    ) -> "RunPlan":
         """Let a participant be asked with another model, of which this much is known."""
 
-        def seated(who: Participant) -> Participant:
+        def replace_model(who: Participant) -> Participant:
             return replace(who, model=model) if who.id == participant else who
 
         # What others on this model were sent must stay as it was.
         is_new = all(who.model != model for who in self.participants)
         known = {**self.measures, **(measures or {})} if is_new else self.measures
-        return replace(self, participants=tuple(map(seated, self.participants)), measures=known)
+        return replace(self, participants=tuple(map(replace_model, self.participants)), measures=known)
 
-    def measure(self, model: str) -> Measure:
-        return self.measures.get(model, Measure())
+    def limits_for_model(self, model: str) -> ModelLimits:
+        return self.measures.get(model, ModelLimits())
 
-    def participant(self, id: str) -> Participant:
+    def find_participant(self, id: str) -> Participant:
         return next(who for who in self.participants if who.id == id)

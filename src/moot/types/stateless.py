@@ -8,67 +8,67 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from moot.types.modes import MOST_TURNS, TURNS, LessonRole
-from moot.types.primitives import Label, Line, ModelName, Paper
+from moot.types.modes import DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS, LessonRole
+from moot.types.primitives import Label, LineText, LongText, ModelName
 
-KEY = r"^[!-~]*(?!\n)$"  # visible ASCII characters
-MOST = 1_000_000  # that anybody counts to
+API_KEY_PATTERN = r"^[!-~]*(?!\n)$"  # visible ASCII characters
+MAX_COUNT = 1_000_000  # that anybody counts to
 
 Id = Annotated[str, Meta(min_length=1, max_length=100)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
-Words = Annotated[str, Meta(max_length=50_000)]
+ChatText = Annotated[str, Meta(max_length=50_000)]
 ActionName = Annotated[str, Meta(max_length=100)]
 Params = dict[str, Annotated[object, Meta(extra_json_schema={"description": "Any JSON"})]]
-Count = Annotated[int, Meta(ge=0, le=MOST)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 
 
-class _Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class _CamelCaseStruct(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     pass
 
 
-class Agent(_Wire, frozen=True, kw_only=True):
+class Agent(_CamelCaseStruct, frozen=True, kw_only=True):
     """Somebody in the lesson; `model` is its own, where it is not that of the request."""
 
     id: Id
     name: Name
     model: ModelName | None = None
     role: LessonRole | None = None
-    persona: Paper = ""
-    avatar: Line | None = None
+    persona: LongText = ""
+    avatar: LineText | None = None
     color: Label | None = None
     priority: Annotated[int, Meta(ge=-100, le=100)] = 0
 
 
-class Config(_Wire, frozen=True, kw_only=True):
+class ChatConfig(_CamelCaseStruct, frozen=True, kw_only=True):
     """Who is present, by id; `agents` says who they are."""
 
     agent_ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)]
     agents: Annotated[tuple[Agent, ...], Meta(min_length=1, max_length=24)]
     trigger_agent_id: Id | None = None
     discussion_topic: Annotated[str, Meta(max_length=2000)] = ""
-    max_turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = TURNS
+    max_turns: Annotated[int, Meta(ge=1, le=MAX_LESSON_TURNS)] = DEFAULT_LESSON_TURNS
 
 
-class Part(_Wire, frozen=True, kw_only=True):
+class StatelessMessagePart(_CamelCaseStruct, frozen=True, kw_only=True):
     """A line of an answer: speech, or something that was done."""
 
     type: Literal["text", "action"]
-    content: Words = ""
+    content: ChatText = ""
     name: ActionName = ""
     params: Params = {}
 
 
-class Said(_Wire, frozen=True, kw_only=True):
+class StatelessMessage(_CamelCaseStruct, frozen=True, kw_only=True):
     """What somebody said: a person, or an agent with its id; `parts` are what an agent's answer consists of."""
 
     role: Literal["user", "assistant"]
-    content: Words = ""
+    content: ChatText = ""
     agent_id: Id | None = None
-    parts: Annotated[tuple[Part, ...], Meta(max_length=500)] = ()
+    parts: Annotated[tuple[StatelessMessagePart, ...], Meta(max_length=500)] = ()
     interrupted: bool = False
 
 
-class Drawn(_Wire, frozen=True, kw_only=True, omit_defaults=False):
+class WhiteboardAction(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
     """Something that was done on the whiteboard, and by whom."""
 
     action_name: ActionName
@@ -77,17 +77,17 @@ class Drawn(_Wire, frozen=True, kw_only=True, omit_defaults=False):
     params: Params = {}
 
 
-class AgentResponse(_Wire, frozen=True, kw_only=True, omit_defaults=False):
+class AgentResponse(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
     """A turn that an agent took; without a preview and actions it came to nothing."""
 
     agent_id: Id
     agent_name: Name
     content_preview: Annotated[str, Meta(max_length=1000)] = ""
     action_count: Count = 0
-    whiteboard_actions: tuple[Drawn, ...] = ()
+    whiteboard_actions: tuple[WhiteboardAction, ...] = ()
 
 
-class DirectorState(_Wire, frozen=True, kw_only=True, omit_defaults=False):
+class DirectorState(_CamelCaseStruct, frozen=True, kw_only=True, omit_defaults=False):
     """What the client keeps between calls, and sends back as it came.
 
     `turn_count` says how many of the responses, the last ones, were given since the user spoke.
@@ -95,30 +95,30 @@ class DirectorState(_Wire, frozen=True, kw_only=True, omit_defaults=False):
 
     turn_count: Count = 0
     agent_responses: tuple[AgentResponse, ...] = ()
-    whiteboard_ledger: tuple[Drawn, ...] = ()
+    whiteboard_ledger: tuple[WhiteboardAction, ...] = ()
 
 
-class StoreState(_Wire, frozen=True, kw_only=True):
+class StoreState(_CamelCaseStruct, frozen=True, kw_only=True):
     """What is true on the client's side, beside the whiteboard."""
 
     language: Annotated[str, Meta(max_length=8)] | None = None
 
 
-class ChatRequest(_Wire, frozen=True, kw_only=True):
+class ChatRequest(_CamelCaseStruct, frozen=True, kw_only=True):
     """`model` directs, and speaks for all agents that have none of their own; `api_key` is forgotten after the call."""
 
-    messages: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=1000)]
+    messages: Annotated[tuple[StatelessMessage, ...], Meta(min_length=1, max_length=1000)]
     store_state: StoreState
-    config: Config
+    config: ChatConfig
     model: ModelName
     director_state: DirectorState | None = None
-    api_key: Annotated[str, Meta(max_length=1000, pattern=KEY)] = ""
+    api_key: Annotated[str, Meta(max_length=1000, pattern=API_KEY_PATTERN)] = ""
 
     def __repr__(self) -> str:
         return "ChatRequest([key and all])"
 
 
-class _Event(_Wire, frozen=True, kw_only=True):
+class _Event(_CamelCaseStruct, frozen=True, kw_only=True):
     """What is told of a turn; readers get it as the `data` of a frame whose `type` says which it is."""
 
 
@@ -178,7 +178,7 @@ class Error(_Event, frozen=True, kw_only=True):
 
 ChatEvent = Thinking | AgentStart | TextEvent | ActionEvent | DroppedEvent | AgentEnd | CueUser | Done | Error
 
-NAMES: Mapping[type[ChatEvent], str] = {
+EVENT_NAMES: Mapping[type[ChatEvent], str] = {
     Thinking: "thinking",
     AgentStart: "agent_start",
     TextEvent: "text_delta",
@@ -189,7 +189,7 @@ NAMES: Mapping[type[ChatEvent], str] = {
     Done: "done",
     Error: "error",
 }
-FRAMES: Mapping[type[ChatEvent], type[Any]] = {
+EVENT_FRAMES: Mapping[type[ChatEvent], type[Any]] = {
     kind: defstruct(f"{kind.__name__}Frame", [("data", kind)], frozen=True, tag_field="type", tag=name)
-    for kind, name in NAMES.items()
+    for kind, name in EVENT_NAMES.items()
 }

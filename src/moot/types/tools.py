@@ -5,19 +5,21 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct
 
-OWN = "moot"  # the server of Moot's own tools
-LONGEST_RESULT = 40_000  # characters that a model is told
-LONGEST_SHOWN = 4_000  # characters that people are shown, and that are kept
-LONGEST_ARGUMENTS = 100_000
+BUILTIN_SERVER_NAME = "moot"  # the server of Moot's own tools
+MAX_RESULT_CHARACTERS = 40_000  # characters that a model is told
+MAX_SHOWN_CHARACTERS = 4_000  # characters that people are shown, and that are kept
+MAX_ARGUMENTS_CHARACTERS = 100_000
 
-SERVER_NAME = r"^[a-z0-9][a-z0-9_-]{0,31}(?!\n)$"
-TOOL_NAME = r"^[a-z0-9][a-z0-9_-]{0,31}(/[^\s\x00/]{1,128})?(?!\n)$"
+SERVER_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(?!\n)$"
+TOOL_NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,31}(/[^\s\x00/]{1,128})?(?!\n)$"
 
-ServerName = Annotated[str, Meta(pattern=SERVER_NAME)]
-ToolName = Annotated[str, Meta(max_length=161, pattern=TOOL_NAME)]  # `server`, or `server/tool`
+ServerName = Annotated[str, Meta(pattern=SERVER_NAME_PATTERN)]
+ToolName = Annotated[str, Meta(max_length=161, pattern=TOOL_NAME_PATTERN)]  # `server`, or `server/tool`
 
-Decision = Literal["allow", "refuse", "always"]  # always is: for the rest of this discussion
-Approval = Decision | Literal["expired", "stopped"]  # and what it comes to where nobody answers
+ApprovalDecision = Literal["allow", "refuse", "always"]  # always is: for the rest of this discussion
+ApprovalOutcome = (
+    ApprovalDecision | Literal["expired", "stopped"]
+)  # and what it comes to where nobody answers
 
 
 class ToolInfo(Struct, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     effects: bool = True
 
 
-class Outcome(Struct, frozen=True):
+class ToolOutcome(Struct, frozen=True):
     """What came of a call, as text; an error is told to the model like any other."""
 
     content: str
@@ -49,11 +51,11 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 
 
 def is_server_name(name: str) -> bool:
-    return re.match(SERVER_NAME, name) is not None
+    return re.match(SERVER_NAME_PATTERN, name) is not None
 
 
-def cut(text: str, longest: int) -> str:
+def truncate_with_note(text: str, max_chars: int) -> str:
     """Shorten a text that is too long, and say so in it."""
-    if len(text) <= longest:
+    if len(text) <= max_chars:
         return text
-    return f"{text[:longest]}\n[Cut here: this was {len(text):,} characters long, and {longest:,} are shown.]"
+    return f"{text[:max_chars]}\n[Cut here: this was {len(text):,} characters long, and {max_chars:,} are shown.]"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moot.types.discussions import Message
 
 # What is another in another version; all else is as in the first.
-WORDS = (
+VERSION_FIELDS = (
     "content",
     "thoughts",
     "details",
@@ -27,7 +27,13 @@ WORDS = (
     "script",
     "tools",
 )
-OWN = ("id", "number", "run", "version_of", "created_at")  # of a version, where it is listed as one
+LISTED_VERSION_FIELDS = (
+    "id",
+    "number",
+    "run",
+    "version_of",
+    "created_at",
+)  # of a version, where it is listed as one
 
 
 class Versions(Struct, frozen=True, kw_only=True):
@@ -37,24 +43,26 @@ class Versions(Struct, frozen=True, kw_only=True):
     versions: tuple[Message, ...]
 
 
-class Turn(Struct, frozen=True):
+class VersionedTurn(Struct, frozen=True):
     """A turn as the version that is current, and its other versions, the oldest first."""
 
-    now: Message
-    others: tuple[Message, ...] = ()
+    current: Message
+    other_versions: tuple[Message, ...] = ()
 
 
-def folded(messages: Iterable[Message]) -> tuple[Message, ...]:
+def current_versions(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Show every turn once, in its order, as the newest of its versions that are among these."""
-    return tuple(current(turn) for turn in _turns(messages))
+    return tuple(current_version(turn) for turn in _group_versions(messages))
 
 
-def unfolded(messages: Iterable[Message]) -> tuple[Turn, ...]:
+def turns_with_versions(messages: Iterable[Message]) -> tuple[VersionedTurn, ...]:
     """Show the same with all other versions beside it."""
-    return tuple(Turn(current(turn), _others(turn)) for turn in _turns(messages))
+    return tuple(
+        VersionedTurn(current_version(turn), _other_versions(turn)) for turn in _group_versions(messages)
+    )
 
 
-def _turns(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
+def _group_versions(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
     turns: dict[str, list[Message]] = {}
     later: list[Message] = []
     for one in messages:
@@ -65,17 +73,17 @@ def _turns(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
     for one in later:
         if one.version_of in turns:
             turns[one.version_of].append(one)
-    return map(counting, turns.values())
+    return map(valid_versions, turns.values())
 
 
-def _others(turn: Sequence[Message]) -> tuple[Message, ...]:
+def _other_versions(turn: Sequence[Message]) -> tuple[Message, ...]:
     if len(turn) == 1:
         return ()
-    all = listed(turn)
+    all = list_versions(turn)
     return tuple(one for one in all.versions if one.id != all.current)
 
 
-def counting(turn: Sequence[Message]) -> Sequence[Message]:
+def valid_versions(turn: Sequence[Message]) -> Sequence[Message]:
     """Put the versions of a turn in their order, the first one first; an attempt that failed or broke off is none."""
     first, *later = turn
     if not later:
@@ -84,33 +92,33 @@ def counting(turn: Sequence[Message]) -> Sequence[Message]:
     return [first, *sorted(versions, key=lambda one: one.number)]
 
 
-def current(turn: Sequence[Message]) -> Message:
-    return shown(turn, turn[-1])
+def current_version(turn: Sequence[Message]) -> Message:
+    return apply_version(turn, turn[-1])
 
 
-def shown(turn: Sequence[Message], one: Message) -> Message:
+def apply_version(turn: Sequence[Message], version_message: Message) -> Message:
     """Put the words of one version in the place of the first."""
     if len(turn) == 1:
         return turn[0]
     own = [version for version in turn if version.copy_of is None]
-    source = next(version for version in own if version.id == (one.copy_of or one.id))
+    source = next(version for version in own if version.id == (version_message.copy_of or version_message.id))
     return replace(
         turn[0],
-        **{name: getattr(one, name) for name in WORDS},
+        **{name: getattr(version_message, name) for name in VERSION_FIELDS},
         version=own.index(source) + 1,
         versions=len(own),
         version_id=source.id,
-        revised=one.number,
+        revised=version_message.number,
         edited=source.version_of is not None and source.run is None,
     )
 
 
-def listed(turn: Sequence[Message]) -> Versions:
+def list_versions(turn: Sequence[Message]) -> Versions:
     """List the versions of a turn under their own ids."""
     return Versions(
         current=turn[-1].copy_of or turn[-1].id,
         versions=tuple(
-            replace(shown(turn, one), **{name: getattr(one, name) for name in OWN})
+            replace(apply_version(turn, one), **{name: getattr(one, name) for name in LISTED_VERSION_FIELDS})
             for one in turn
             if one.copy_of is None
         ),

@@ -6,65 +6,65 @@ from typing import assert_never
 
 from moot.types.drawing import DrawChart, DrawCode, DrawLatex, DrawLine, DrawShape, DrawTable, DrawText
 from moot.whiteboard.code_listing import Listing
-from moot.whiteboard.geometry import CANVAS, HEIGHT, WIDTH, Box, Point, box_of
+from moot.whiteboard.geometry import CANVAS, CANVAS_HEIGHT, CANVAS_WIDTH, Box, Point, bounding_box
 from moot.whiteboard.state import Board, Element
 
-OVERLAP = 0.3  # of the smaller
-TOUCH = 6  # a line may end at the edge of a box, or a little way in
-MOST_PROBLEMS = 8
+MAX_OVERLAP = 0.3  # of the smaller
+LINE_END_TOLERANCE = 6  # a line may end at the edge of a box, or a little way in
+MAX_PROBLEMS = 8
 
 
-def problems(board: Board) -> tuple[str, ...]:
+def find_layout_problems(board: Board) -> tuple[str, ...]:
     """List what overlaps, what is crossed by a line and what is off the canvas, the first few of them."""
     lines = [element for element in board.elements if isinstance(element.drawing, DrawLine)]
     boxes = [element for element in board.elements if not isinstance(element.drawing, DrawLine)]
     found = [
-        *(_off_canvas(element) for element in board.elements),
-        *(_overlap(one, other) for one, other in combinations(boxes, 2)),
-        *(_crossing(line, box) for line in lines for box in boxes),
+        *(_off_canvas_problem(element) for element in board.elements),
+        *(_overlap_problem(one, other) for one, other in combinations(boxes, 2)),
+        *(_crossing_problem(line, box) for line in lines for box in boxes),
     ]
-    return tuple(problem for problem in found if problem)[:MOST_PROBLEMS]
+    return tuple(problem for problem in found if problem)[:MAX_PROBLEMS]
 
 
-def _off_canvas(element: Element) -> str | None:
-    box = box_of(element.drawing)
+def _off_canvas_problem(element: Element) -> str | None:
+    box = bounding_box(element.drawing)
     if box.x >= 0 and box.y >= 0 and box.right <= CANVAS.right and box.bottom <= CANVAS.bottom:
         return None
     return (
-        f"{element.id} is off the canvas ({_span(box)}): "
+        f"{element.id} is off the canvas ({_format_span(box)}): "
         f"keep x within 0 to {CANVAS.width} and y within 0 to {CANVAS.height}."
     )
 
 
-def _overlap(one: Element, other: Element) -> str | None:
-    first, second = box_of(one.drawing), box_of(other.drawing)
-    if _labels(one, other) or _labels(other, one):
+def _overlap_problem(one: Element, other: Element) -> str | None:
+    first, second = bounding_box(one.drawing), bounding_box(other.drawing)
+    if _is_label_of(one, other) or _is_label_of(other, one):
         return None
-    part = first.shared(second) / min(first.area, second.area)
-    if part < OVERLAP:
+    part = first.overlap_area(second) / min(first.area, second.area)
+    if part < MAX_OVERLAP:
         return None
     return f"{one.id} and {other.id} overlap by {part:.0%} of the smaller: move one of them."
 
 
-def _labels(words: Element, shape: Element) -> bool:
+def _is_label_of(words: Element, shape: Element) -> bool:
     """Words that lie wholly on a shape are its label, and meant to be there."""
     if words.kind not in {"text", "latex"} or shape.kind != "shape":
         return False
-    inner, outer = box_of(words.drawing), box_of(shape.drawing)
-    return inner.shared(outer) >= inner.area * 0.99
+    inner, outer = bounding_box(words.drawing), bounding_box(shape.drawing)
+    return inner.overlap_area(outer) >= inner.area * 0.99
 
 
-def _crossing(line: Element, element: Element) -> str | None:
+def _crossing_problem(line: Element, element: Element) -> str | None:
     drawing = line.drawing
     if not isinstance(drawing, DrawLine):
         return None
     start, end = Point(drawing.start_x, drawing.start_y), Point(drawing.end_x, drawing.end_y)
-    if not crosses(start, end, box_of(element.drawing).within(TOUCH)):
+    if not line_crosses_box(start, end, bounding_box(element.drawing).inset_by(LINE_END_TOLERANCE)):
         return None
     return f"{line.id} goes through {element.id}: end it at the edge, or lead it around."
 
 
-def crosses(start: Point, end: Point, box: Box) -> bool:
+def line_crosses_box(start: Point, end: Point, box: Box) -> bool:
     """Tell whether a straight line goes through the inside of a box (after Liang and Barsky)."""
     across, down = end.x - start.x, end.y - start.y
     sides = (
@@ -85,84 +85,89 @@ def crosses(start: Point, end: Point, box: Box) -> bool:
     return enters < leaves
 
 
-def _span(box: Box) -> str:
+def _format_span(box: Box) -> str:
     return f"x {box.x:.0f} to {box.right:.0f}, y {box.y:.0f} to {box.bottom:.0f}"
 
 
-CROWDED = 5  # more than so many are too many
-SHOWN = 30
-PREVIEW = 60
-LINES_SHOWN = 40
-LINE_LENGTH = 100
-LONGEST = 8000  # characters: it is read with every turn
-NOBODY: Mapping[str, str] = {}
+CROWDED_THRESHOLD = 5  # more than so many are too many
+MAX_ELEMENTS_DESCRIBED = 30
+MAX_PREVIEW_CHARS = 60
+MAX_CODE_LINES_DESCRIBED = 40
+MAX_CODE_LINE_CHARS = 100
+MAX_DESCRIPTION_CHARS = 8000  # characters: it is read with every turn
+NO_NAMES: Mapping[str, str] = {}
 
 
-def digest(board: Board, names: Mapping[str, str] = NOBODY) -> str:
+def describe_board(board: Board, names: Mapping[str, str] = NO_NAMES) -> str:
     """Tell an agent how the board stands; `names` are those of the participants who drew, by their ids."""
     state = "open" if board.open else "closed"
     if not board.elements:
-        return f"The whiteboard ({WIDTH} x {HEIGHT}) is {state} and empty."
+        return f"The whiteboard ({CANVAS_WIDTH} x {CANVAS_HEIGHT}) is {state} and empty."
     count = len(board.elements)
     told = [
-        f"The whiteboard ({WIDTH} x {HEIGHT}) is {state}, with {count} element{'s' if count > 1 else ''}:"
+        f"The whiteboard ({CANVAS_WIDTH} x {CANVAS_HEIGHT}) is {state}, with {count} element{'s' if count > 1 else ''}:"
     ]
-    told += [_told(element, names) for element in board.elements[:SHOWN]]
-    if count > SHOWN:
-        told.append(f"- and {count - SHOWN} more")
-    if count > CROWDED:
+    told += [_describe_element(element, names) for element in board.elements[:MAX_ELEMENTS_DESCRIBED]]
+    if count > MAX_ELEMENTS_DESCRIBED:
+        told.append(f"- and {count - MAX_ELEMENTS_DESCRIBED} more")
+    if count > CROWDED_THRESHOLD:
         told.append("It is crowded: delete or clear what is no longer needed before you draw more.")
-    told += [f"Mend this: {problem}" for problem in problems(board)]
-    return _cut("\n".join(told))
+    told += [f"Mend this: {problem}" for problem in find_layout_problems(board)]
+    return _truncate_description("\n".join(told))
 
 
-def _cut(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}\n(There is more.)"
+def _truncate_description(words: str) -> str:
+    return (
+        words if len(words) <= MAX_DESCRIPTION_CHARS else f"{words[:MAX_DESCRIPTION_CHARS]}\n(There is more.)"
+    )
 
 
-def _told(element: Element, names: Mapping[str, str]) -> str:
+def _describe_element(element: Element, names: Mapping[str, str]) -> str:
     by = f", by {names.get(element.by, element.by)}" if element.by else ""
-    return f"- {element.id}: {_content(element)}, {_place(element)}{by}{_lines(element.listing)}"
+    return f"- {element.id}: {_describe_content(element)}, {_describe_position(element)}{by}{_describe_lines(element.listing)}"
 
 
-def _content(element: Element) -> str:
+def _describe_content(element: Element) -> str:
     match drawing := element.drawing:
         case DrawText():
-            return f'text "{_preview(drawing.content)}"'
+            return f'text "{_preview_text(drawing.content)}"'
         case DrawShape():
             return f"{drawing.shape} {drawing.fill_color}"
         case DrawChart():
-            labels = f" over {_preview(', '.join(drawing.data.labels))}" if drawing.data.labels else ""
+            labels = f" over {_preview_text(', '.join(drawing.data.labels))}" if drawing.data.labels else ""
             return f"{drawing.chart_type} chart{labels}"
         case DrawLatex():
-            return f"formula {_preview(drawing.latex)}"
+            return f"formula {_preview_text(drawing.latex)}"
         case DrawTable():
             rows, columns = len(drawing.data), max(len(row) for row in drawing.data)
-            return f"table of {rows} x {columns}, headed {_preview(' | '.join(drawing.data[0]))}"
+            return f"table of {rows} x {columns}, headed {_preview_text(' | '.join(drawing.data[0]))}"
         case DrawLine():
             return "arrow" if "arrow" in drawing.points else "line"
         case DrawCode():
-            named = _preview(drawing.file_name or drawing.language)
+            named = _preview_text(drawing.file_name or drawing.language)
             return f"code {named}".rstrip()
         case _:
             assert_never(drawing)
 
 
-def _place(element: Element) -> str:
+def _describe_position(element: Element) -> str:
     drawing = element.drawing
     if isinstance(drawing, DrawLine):
         return f"from ({drawing.start_x:.0f}, {drawing.start_y:.0f}) to ({drawing.end_x:.0f}, {drawing.end_y:.0f})"
-    box = box_of(drawing)
+    box = bounding_box(drawing)
     return f"at ({box.x:.0f}, {box.y:.0f}), {box.width:.0f} x {box.height:.0f}"
 
 
-def _lines(listing: Listing) -> str:
-    shown = [f"\n  {line.id}: {line.text[:LINE_LENGTH]}" for line in listing.lines[:LINES_SHOWN]]
-    if len(listing.lines) > LINES_SHOWN:
+def _describe_lines(listing: Listing) -> str:
+    shown = [
+        f"\n  {line.id}: {line.text[:MAX_CODE_LINE_CHARS]}"
+        for line in listing.lines[:MAX_CODE_LINES_DESCRIBED]
+    ]
+    if len(listing.lines) > MAX_CODE_LINES_DESCRIBED:
         shown.append(f"\n  and on to {listing.lines[-1].id}")
     return "".join(shown)
 
 
-def _preview(text: str) -> str:
+def _preview_text(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= PREVIEW else f"{line[: PREVIEW - 1]}…"
+    return line if len(line) <= MAX_PREVIEW_CHARS else f"{line[: MAX_PREVIEW_CHARS - 1]}…"

@@ -3,9 +3,9 @@
 from math import cos, pi, sin
 from typing import NamedTuple
 
-from moot.types.drawing import Drawing, DrawLine
+from moot.types.drawing import DrawAction, DrawLine
 
-WIDTH, HEIGHT = 1000, 563
+CANVAS_WIDTH, CANVAS_HEIGHT = 1000, 563
 
 
 class Point(NamedTuple):
@@ -13,9 +13,9 @@ class Point(NamedTuple):
     y: float
 
 
-def around(centre: Point, radius: float, part: float) -> Point:
+def point_on_circle(centre: Point, radius: float, fraction: float) -> Point:
     """Go a part of a circle clockwise, beginning at the top."""
-    angle = (part * 2 - 0.5) * pi
+    angle = (fraction * 2 - 0.5) * pi
     return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
 
 
@@ -37,22 +37,22 @@ class Box(NamedTuple):
     def area(self) -> float:
         return self.width * self.height
 
-    def within(self, margin: float) -> "Box":
+    def inset_by(self, margin: float) -> "Box":
         """Return this box less a margin on every side, but never turned inside out."""
         side = min(margin, self.width / 2, self.height / 2)
         return Box(self.x + side, self.y + side, self.width - 2 * side, self.height - 2 * side)
 
-    def shared(self, other: "Box") -> float:
+    def overlap_area(self, other: "Box") -> float:
         """Return the area that both boxes cover."""
         across = min(self.right, other.right) - max(self.x, other.x)
         down = min(self.bottom, other.bottom) - max(self.y, other.y)
         return max(across, 0) * max(down, 0)
 
 
-CANVAS = Box(0, 0, WIDTH, HEIGHT)
+CANVAS = Box(0, 0, CANVAS_WIDTH, CANVAS_HEIGHT)
 
 
-def box_of(drawing: Drawing) -> Box:
+def bounding_box(drawing: DrawAction) -> Box:
     """Return the rectangle that a drawing takes; that of a line spans its ends."""
     if isinstance(drawing, DrawLine):
         x, y = min(drawing.start_x, drawing.end_x), min(drawing.start_y, drawing.end_y)

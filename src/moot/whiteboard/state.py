@@ -6,68 +6,78 @@ from functools import reduce
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.types.actions import Action, name_of
-from moot.types.drawing import ID_LENGTH, Clear, Close, Delete, Draw, DrawCode, Drawing, EditCode, Open
-from moot.types.events import ActionTaken, Event, Seat, TextRetracted, TurnEnded, TurnStarted
-from moot.whiteboard.code_listing import Listing, edited, listed, objection
+from moot.types.actions import Action, get_action_name
+from moot.types.drawing import (
+    MAX_ELEMENT_ID_LENGTH,
+    Clear,
+    Close,
+    Delete,
+    Draw,
+    DrawAction,
+    DrawCode,
+    EditCode,
+    Open,
+)
+from moot.types.events import ActionTaken, Event, TextRetracted, TurnEnded, TurnKey, TurnStarted
+from moot.whiteboard.code_listing import Listing, create_listing, edit_listing, find_edit_problem
 
-MOST_ELEMENTS = 100
+MAX_ELEMENTS = 100
 
 
 class Element(Struct, frozen=True, kw_only=True):
     """Something that was drawn, by whom if that is known; `listing` is there for code only."""
 
     id: str
-    drawing: Drawing
+    drawing: DrawAction
     by: str | None = None
     listing: Listing = Listing()
 
     @property
     def kind(self) -> str:
-        return kind_of(self.drawing)
+        return drawing_kind(self.drawing)
 
 
 class Board(Struct, frozen=True, kw_only=True):
     open: bool = False
     elements: tuple[Element, ...] = ()
 
-    def element(self, id: str) -> Element | None:
+    def find_element(self, id: str) -> Element | None:
         return next((element for element in self.elements if element.id == id), None)
 
 
-EMPTY = Board()
+EMPTY_BOARD = Board()
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class RecordedAction(Struct, frozen=True, kw_only=True):
     """A line of the ledger: what somebody did, settled."""
 
-    by: str | None = None
+    participant: str | None = None
     action: Action
 
 
-def kind_of(drawing: Drawing) -> str:
-    return name_of(drawing).removeprefix("wb_draw_")
+def drawing_kind(drawing: DrawAction) -> str:
+    return get_action_name(drawing).removeprefix("wb_draw_")
 
 
-def settled(action: Action, board: Board) -> Action:
+def assign_element_id(action: Action, board: Board) -> Action:
     """Give what is to be drawn on this board an id that is free there; this is the action to be kept."""
-    return _identified(action, board) if isinstance(action, Draw) else action
+    return _with_element_id(action, board) if isinstance(action, Draw) else action
 
 
-def unknown_target(board: Board, action: Action) -> str | None:
+def find_action_problem(board: Board, action: Action) -> str | None:
     """Say why an action would change nothing here, in words that help whoever wanted it; None where it would."""
     match action:
         case Delete():
-            return _absent(board, action.element_id)
+            return _missing_element_problem(board, action.element_id)
         case EditCode():
-            return _absent(board, action.element_id) or _uneditable(board, action)
-        case Draw() if len(board.elements) >= MOST_ELEMENTS:
-            return f"The whiteboard is full with {MOST_ELEMENTS} elements. Delete some, or clear it."
+            return _missing_element_problem(board, action.element_id) or _edit_code_problem(board, action)
+        case Draw() if len(board.elements) >= MAX_ELEMENTS:
+            return f"The whiteboard is full with {MAX_ELEMENTS} elements. Delete some, or clear it."
         case _:
             return None
 
 
-def after(board: Board, action: Action, by: str | None = None) -> Board:
+def apply_action(board: Board, action: Action, participant: str | None = None) -> Board:
     """Do one action. Drawing opens the board; what finds nothing to work on changes nothing."""
     match action:
         case Open():
@@ -81,78 +91,78 @@ def after(board: Board, action: Action, by: str | None = None) -> Board:
                 board, elements=tuple(one for one in board.elements if one.id != action.element_id)
             )
         case EditCode():
-            return replace(board, elements=tuple(_edited(one, action) for one in board.elements))
-        case Draw() if len(board.elements) < MOST_ELEMENTS:
-            return Board(open=True, elements=(*board.elements, _drawn(action, board, by)))
+            return replace(board, elements=tuple(_edit_element(one, action) for one in board.elements))
+        case Draw() if len(board.elements) < MAX_ELEMENTS:
+            return Board(open=True, elements=(*board.elements, _create_element(action, board, participant)))
         case _:  # what is done with a slide
             return board
 
 
-def replayed(ledger: Iterable[Entry], board: Board = EMPTY) -> Board:
+def replay_actions(actions: Iterable[RecordedAction], board: Board = EMPTY_BOARD) -> Board:
     """Do what a ledger says, one after the other, beginning with an empty board or with the one before."""
-    return reduce(lambda so_far, entry: after(so_far, entry.action, entry.by), ledger, board)
+    return reduce(lambda so_far, entry: apply_action(so_far, entry.action, entry.participant), actions, board)
 
 
-def _drawn(drawing: Drawing, board: Board, by: str | None) -> Element:
-    action = _identified(drawing, board)
-    listing = listed(action.code) if isinstance(action, DrawCode) else Listing()
-    return Element(id=action.element_id or "", drawing=action, by=by, listing=listing)
+def _create_element(drawing: DrawAction, board: Board, participant: str | None) -> Element:
+    action = _with_element_id(drawing, board)
+    listing = create_listing(action.code) if isinstance(action, DrawCode) else Listing()
+    return Element(id=action.element_id or "", drawing=action, by=participant, listing=listing)
 
 
-def _identified(drawing: Drawing, board: Board) -> Drawing:
+def _with_element_id(drawing: DrawAction, board: Board) -> DrawAction:
     taken = {element.id for element in board.elements}
-    wanted = drawing.element_id or _next_of(kind_of(drawing), taken)
-    return replace(drawing, element_id=_free(wanted, taken))
+    wanted = drawing.element_id or _next_element_id(drawing_kind(drawing), taken)
+    return replace(drawing, element_id=_unused_element_id(wanted, taken))
 
 
-def _absent(board: Board, id: str) -> str | None:
-    if board.element(id):
+def _missing_element_problem(board: Board, id: str) -> str | None:
+    if board.find_element(id):
         return None
     there = ", ".join(element.id for element in board.elements) or "nothing"
     return f"There is no element {id} on the whiteboard; there is {there}."
 
 
-def _uneditable(board: Board, edit: EditCode) -> str | None:
-    element = board.element(edit.element_id)
+def _edit_code_problem(board: Board, edit: EditCode) -> str | None:
+    element = board.find_element(edit.element_id)
     if element is None or not isinstance(element.drawing, DrawCode):
         return f"{edit.element_id} is no code. Delete it and draw it anew."
-    why = objection(element.listing, edit)
+    why = find_edit_problem(element.listing, edit)
     return f"{edit.element_id} {why}" if why else None
 
 
-def _edited(element: Element, edit: EditCode) -> Element:
+def _edit_element(element: Element, edit: EditCode) -> Element:
     if element.id != edit.element_id or not isinstance(element.drawing, DrawCode):
         return element
-    listing = edited(element.listing, edit)
+    listing = edit_listing(element.listing, edit)
     code = "\n".join(line.text for line in listing.lines)
     return replace(element, listing=listing, drawing=replace(element.drawing, code=code))
 
 
-def _next_of(kind: str, taken: Iterable[str]) -> str:
-    numbers = (id.removeprefix(f"{kind}-") for id in taken if id.startswith(f"{kind}-"))
+def _next_element_id(kind: str, used_ids: Iterable[str]) -> str:
+    numbers = (id.removeprefix(f"{kind}-") for id in used_ids if id.startswith(f"{kind}-"))
     highest = max((int(number) for number in numbers if number.isdecimal() and len(number) < 6), default=0)
     return f"{kind}-{highest + 1}"
 
 
-def _free(wanted: str, taken: Iterable[str]) -> str:
-    if wanted not in taken:
-        return wanted
-    suffixed = (f"{wanted[: ID_LENGTH - 4]}-{number}" for number in range(2, MOST_ELEMENTS + 3))
-    return next(id for id in suffixed if id not in taken)
+def _unused_element_id(preferred: str, used_ids: Iterable[str]) -> str:
+    if preferred not in used_ids:
+        return preferred
+    suffixed = (f"{preferred[: MAX_ELEMENT_ID_LENGTH - 4]}-{number}" for number in range(2, MAX_ELEMENTS + 3))
+    return next(id for id in suffixed if id not in used_ids)
 
 
-ACTS = (TurnStarted, ActionTaken, TextRetracted, TurnEnded)  # all that tells what was drawn
+BOARD_EVENT_TYPES = (TurnStarted, ActionTaken, TextRetracted, TurnEnded)  # all that tells what was drawn
 
 
-def drawn(events: Iterable[Event]) -> list[Entry]:
+def board_actions(events: Iterable[Event]) -> list[RecordedAction]:
     """List what was done in a run; a turn that began anew or failed has done nothing."""
-    done: list[tuple[Seat, Entry]] = []
+    done: list[tuple[TurnKey, RecordedAction]] = []
     for event in events:
         match event:
             case ActionTaken(action=action):
-                done.append((event.seat, Entry(by=event.participant, action=action)))
+                done.append((event.turn_key, RecordedAction(participant=event.participant, action=action)))
             case TurnStarted() | TextRetracted() | TurnEnded(status="failed"):
-                done = [one for one in done if one[0] != event.seat]
+                done = [one for one in done if one[0] != event.turn_key]
             case _:
                 pass
     return [entry for _, entry in done]

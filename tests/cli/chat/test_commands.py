@@ -1,11 +1,11 @@
 import pytest
 
 from moot.cli.chat import commands
-from moot.cli.chat.commands import COMMANDS, HELP, Command, named, understood
+from moot.cli.chat.commands import COMMAND_PARSERS, HELP_TEXT, ChatCommand, find_participant, parse_chat_line
 from moot.types.errors import UsageError
-from moot.types.participants import Participant, seat
+from moot.types.participants import Participant, make_participants
 
-TABLE = (*seat(("a/one", "b/two", "c/three")), Participant("alpha-2", "Alpha 2", "a/one"))
+TABLE = (*make_participants(("a/one", "b/two", "c/three")), Participant("alpha-2", "Alpha 2", "a/one"))
 
 
 @pytest.mark.parametrize(
@@ -13,32 +13,32 @@ TABLE = (*seat(("a/one", "b/two", "c/three")), Participant("alpha-2", "Alpha 2",
     [
         ("", None),
         ("  \t", None),
-        ("What is a moot?", commands.Say("What is a moot?")),
-        ("mail me@example.org", commands.Say("mail me@example.org")),
-        ("@beta Why?", commands.Say("Why?", ("beta",))),
-        ("@Beta, why?", commands.Say("why?", ("beta",))),
-        ("@gam @beta: both of you", commands.Say("both of you", ("gamma", "beta"))),
-        ("@beta @beta twice", commands.Say("twice", ("beta",))),
-        ("@alpha exact", commands.Say("exact", ("alpha",))),
-        ("@alpha-2 the other", commands.Say("the other", ("alpha-2",))),
-        ("/mode Debate", commands.Mode("debate")),
-        ("/add ollama/llama3.2", commands.Add("ollama/llama3.2")),
-        ("/add openrouter/x/y as Carla", commands.Add("openrouter/x/y", "Carla")),
-        ("/drop @beta", commands.Drop("beta")),
-        ("/resume 2", commands.Resume("2")),
-        ("/RESUME dis_x", commands.Resume("dis_x")),
-        ("/who", commands.Who()),
-        ("/stop", commands.Stop()),
-        ("/history", commands.History()),
-        ("/list", commands.List()),
-        ("/new", commands.New()),
-        ("/help", commands.Help()),
-        ("/quit", commands.Quit()),
-        ("/exit", commands.Quit()),
+        ("What is a moot?", commands.SayCommand("What is a moot?")),
+        ("mail me@example.org", commands.SayCommand("mail me@example.org")),
+        ("@beta Why?", commands.SayCommand("Why?", ("beta",))),
+        ("@Beta, why?", commands.SayCommand("why?", ("beta",))),
+        ("@gam @beta: both of you", commands.SayCommand("both of you", ("gamma", "beta"))),
+        ("@beta @beta twice", commands.SayCommand("twice", ("beta",))),
+        ("@alpha exact", commands.SayCommand("exact", ("alpha",))),
+        ("@alpha-2 the other", commands.SayCommand("the other", ("alpha-2",))),
+        ("/mode Debate", commands.ModeCommand("debate")),
+        ("/add ollama/llama3.2", commands.AddCommand("ollama/llama3.2")),
+        ("/add openrouter/x/y as Carla", commands.AddCommand("openrouter/x/y", "Carla")),
+        ("/drop @beta", commands.DropCommand("beta")),
+        ("/resume 2", commands.ResumeCommand("2")),
+        ("/RESUME dis_x", commands.ResumeCommand("dis_x")),
+        ("/who", commands.WhoCommand()),
+        ("/stop", commands.StopCommand()),
+        ("/history", commands.HistoryCommand()),
+        ("/list", commands.ListCommand()),
+        ("/new", commands.NewCommand()),
+        ("/help", commands.HelpCommand()),
+        ("/quit", commands.QuitCommand()),
+        ("/exit", commands.QuitCommand()),
     ],
 )
-def test_a_line_is_understood(line: str, meant: Command | None) -> None:
-    assert understood(line, TABLE) == meant
+def test_a_line_is_understood(line: str, meant: ChatCommand | None) -> None:
+    assert parse_chat_line(line, TABLE) == meant
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_a_line_is_understood(line: str, meant: Command | None) -> None:
 )
 def test_what_cannot_be_done_is_told(line: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        understood(line, TABLE)
+        parse_chat_line(line, TABLE)
     assert words in str(refused.value)
 
 
 def test_the_help_tells_of_every_command() -> None:
-    assert {name for name in COMMANDS if f"/{name} " not in HELP} == {"exit", "help"}
+    assert {name for name in COMMAND_PARSERS if f"/{name} " not in HELP_TEXT} == {"exit", "help"}
 
 
 def test_somebody_is_found_by_name() -> None:
-    assert named("GAMMA", TABLE).id == "gamma"
+    assert find_participant("GAMMA", TABLE).id == "gamma"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from moot.cli.chat.input import Piped, history, listed
+from moot.cli.chat.input import PipedLines, format_discussion_list, format_history
 from moot.types.discussions import Discussion, Message
-from moot.types.faults import fault
-from moot.types.participants import seat
+from moot.types.faults import make_fault
+from moot.types.participants import make_participants
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 async def test_lines_come_one_by_one_however_they_were_cut(pipe: tuple[int, int]) -> None:
     read, write = pipe
-    lines = Piped(read)
+    lines = PipedLines(read)
     os.write(write, b"one\ntwo\nth")
-    assert [await lines.next(), await lines.next()] == ["one", "two"]
-    coming = asyncio.create_task(lines.next())
+    assert [await lines.next_line(), await lines.next_line()] == ["one", "two"]
+    coming = asyncio.create_task(lines.next_line())
     os.write(write, "rée\n\n".encode())
-    assert [await coming, await lines.next()] == ["thrée", ""]
+    assert [await coming, await lines.next_line()] == ["thrée", ""]
     os.write(write, b"last, without an end")
     os.close(write)
-    assert [await lines.next(), await lines.next(), await lines.next()] == [
+    assert [await lines.next_line(), await lines.next_line(), await lines.next_line()] == [
         "last, without an end",
         None,
         None,
@@ -41,24 +41,24 @@ async def test_another_encoding_is_mended(pipe: tuple[int, int]) -> None:
     read, write = pipe
     os.write(write, "Grüße\n".encode("latin-1"))
     os.close(write)
-    assert await Piped(read).next() == "Gr\ufffd\ufffde"
+    assert await PipedLines(read).next_line() == "Gr\ufffd\ufffde"
 
 
 async def test_ctrl_c_ends_the_waiting_and_loses_nothing(pipe: tuple[int, int]) -> None:
     read, write = pipe
-    lines = Piped(read)
+    lines = PipedLines(read)
     asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        await lines.next()
+        await lines.next_line()
     os.write(write, b"still here\n")
     os.close(write)
-    assert await lines.next() == "still here"
+    assert await lines.next_line() == "still here"
 
 
 async def test_what_cannot_be_read_is_at_its_end(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     async with asyncio.timeout(60):
-        assert await Piped(folder).next() is None
+        assert await PipedLines(folder).next_line() is None
     os.close(folder)
 
 
@@ -80,17 +80,17 @@ def test_what_was_said_is_told_with_who_said_it() -> None:
     said = [
         message(role="user", content="Why?", name=None, model=None, audience=("alpha",)),
         message(details="At length."),
-        message(content="", status="failed", fault=fault("network", "The connection broke.")),
+        message(content="", status="failed", fault=make_fault("network", "The connection broke.")),
         message(content="Well", status="stopped"),
     ]
-    assert history(said) == (
+    assert format_history(said) == (
         "=== You to alpha ===\nWhy?\n\n=== Alpha · a/one ===\nYes.\nAt length.\n\n"
         "=== Alpha · a/one ===\n[failed: The connection broke.]\n\n=== Alpha · a/one ===\nWell\n[stopped]\n\n"
     )
 
 
 def test_nothing_that_was_said_steers_the_terminal() -> None:
-    assert "\x1b" not in history([message(content="\x1b[2J")])
+    assert "\x1b" not in format_history([message(content="\x1b[2J")])
 
 
 def test_discussions_are_numbered() -> None:
@@ -99,7 +99,7 @@ def test_discussions_are_numbered() -> None:
         title="Wood\x07",
         status="active",
         mode="debate",
-        participants=seat(("a/one",)),
+        participants=make_participants(("a/one",)),
         rounds=2,
         persona=None,
         project=None,
@@ -111,6 +111,6 @@ def test_discussions_are_numbered() -> None:
         created_at=0.0,
         updated_at=0.0,
     )
-    first, second = listed([one, one]).splitlines()
+    first, second = format_discussion_list([one, one]).splitlines()
     assert first.startswith("  1  19")
     assert second.endswith("  Wood  (debate, dis_x)")

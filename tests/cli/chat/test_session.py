@@ -21,8 +21,8 @@ from unittest.mock import MagicMock
 import pytest
 import pytest_asyncio
 
-from moot.cli.chat.session import Chat
-from moot.types.errors import ServerAway
+from moot.cli.chat.session import ChatSession
+from moot.types.errors import ServerUnreachable
 from tests.cli.process import SECONDS, Moot, Running, complaint, heard
 from tests.databases import write_migrated
 from tests.serving import LOOK_SECONDS, MootServer
@@ -333,11 +333,11 @@ async def _speaking(server: MootServer) -> Any:
 
 async def test_a_stop_that_was_not_heard_is_told() -> None:
     async def unheard() -> None:
-        raise ServerAway("Nobody answers.")
+        raise ServerUnreachable("Nobody answers.")
 
     said: list[str] = []
-    chat = Chat(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
-    await chat._stopped(asyncio.create_task(unheard()))
+    chat = ChatSession(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
+    await chat._wait_for_stop(asyncio.create_task(unheard()))
     assert said == ["The stop was not heard: Nobody answers."]
 
 
@@ -351,9 +351,9 @@ async def test_whoever_leaves_ends_the_stop_that_is_on_its_way() -> None:
         finally:
             ended.set()
 
-    chat = Chat(MagicMock(post=never), MagicMock(), MagicMock())
-    chat._speaking = MagicMock(id="run_1")
-    doing = asyncio.create_task(chat._interruptible(asyncio.Event().wait()))  # type: ignore[arg-type]
+    chat = ChatSession(MagicMock(post=never), MagicMock(), MagicMock())
+    chat._active_run = MagicMock(id="run_1")
+    doing = asyncio.create_task(chat._run_interruptible(asyncio.Event().wait()))  # type: ignore[arg-type]
     async with asyncio.timeout(SECONDS):
         await asyncio.sleep(0)
         os.kill(os.getpid(), signal.SIGINT)
@@ -361,4 +361,4 @@ async def test_whoever_leaves_ends_the_stop_that_is_on_its_way() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         await doing
     assert ended.is_set()
-    assert chat._leaving
+    assert chat._quit_requested

@@ -1,6 +1,13 @@
 import pytest
 
-from moot.discord.format.boundaries import CHARACTERS, LONGEST_TAG, Marks, cut, ends_sentence, outside
+from moot.discord.format.boundaries import (
+    MARK_CHARACTERS,
+    MAX_TAG_CHARS,
+    MarkTracker,
+    edit_outside_code,
+    ends_sentence,
+    find_split,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,26 +69,26 @@ def test_abbreviations_acronyms_ellipses_and_numbers_of_a_list_end_none(text: st
 def test_long_text_is_cut_after_a_sentence_else_at_white_space_else_anywhere(
     text: str, limit: int, ahead: int, kept: str
 ) -> None:
-    assert text[: cut(text, limit, ahead)] == kept
+    assert text[: find_split(text, limit, ahead)] == kept
 
 
 def test_a_sentence_is_looked_for_300_characters_back_and_no_further() -> None:
     near, far = "a" * 710 + ". " + "b " * 500, "a" * 690 + ". " + "b " * 500
-    assert cut(near, 1000) == 711
-    assert cut(far, 1000) == 1000
+    assert find_split(near, 1000) == 711
+    assert find_split(far, 1000) == 1000
 
 
 def test_a_sentence_may_end_200_characters_ahead_and_no_later() -> None:
-    assert cut("b " * 595 + "end. " + "b" * 100, 1000, 200) == 1194
-    assert cut("b " * 598 + "c end. " + "b" * 100, 1000, 200) == 1000
+    assert find_split("b " * 595 + "end. " + "b" * 100, 1000, 200) == 1194
+    assert find_split("b " * 598 + "c end. " + "b" * 100, 1000, 200) == 1000
 
 
 def is_open_after(text: str) -> bool:
-    marks = Marks()
+    marks = MarkTracker()
     for place, char in enumerate(text):
-        if char in CHARACTERS:
-            marks.see(char, text[place - 1] if place else "", place)
-    return marks.open_at(len(text))
+        if char in MARK_CHARACTERS:
+            marks.track_mark(char, text[place - 1] if place else "", place)
+    return marks.is_open_at(len(text))
 
 
 @pytest.mark.parametrize(
@@ -115,12 +122,12 @@ def test_no_open_mark(text: str) -> None:
 
 
 def test_half_a_tag_that_does_not_close_was_none() -> None:
-    assert is_open_after("<" + "a" * (LONGEST_TAG - 1))
-    assert not is_open_after("<" + "a" * LONGEST_TAG)
-    marks = Marks()
-    marks.see("<", " ", 0)
-    marks.no_tag()
-    assert not marks.open_at(1)
+    assert is_open_after("<" + "a" * (MAX_TAG_CHARS - 1))
+    assert not is_open_after("<" + "a" * MAX_TAG_CHARS)
+    marks = MarkTracker()
+    marks.track_mark("<", " ", 0)
+    marks.discard_tag()
+    assert not marks.is_open_at(1)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +142,8 @@ def test_half_a_tag_that_does_not_close_was_none() -> None:
     ],
 )
 def test_an_edit_leaves_spans_of_code_alone(text: str, wanted: str) -> None:
-    assert outside(str.upper, text) == wanted
+    assert edit_outside_code(str.upper, text) == wanted
 
 
 def test_what_is_done_inside_can_be_said() -> None:
-    assert outside(str.upper, "a `b` c", inside=lambda span: f"[{span}]") == "A [`b`] C"
+    assert edit_outside_code(str.upper, "a `b` c", edit_code=lambda span: f"[{span}]") == "A [`b`] C"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moot.discord.format.cleaning import Humanizer, Prefill
+from moot.discord.format.cleaning import Humanizer, PrefillStripper
 from tests.discord.streaming import messages, outlet
 
 
@@ -77,8 +77,8 @@ def test_the_guard_cuts_where_another_speaker_begins(said: str, shown: list[str]
 
 def test_the_guard_knows_that_a_line_begins_after_a_tool() -> None:
     to = outlet(1, guard=True)
-    assert [send.text for send in [*to.feed("Yes."), *to.boundary()]] == ["Yes."]
-    assert [send.text for send in [*to.feed("Beta: No."), *to.end()]] == []
+    assert [send.text for send in [*to.feed("Yes."), *to.flush_boundary()]] == ["Yes."]
+    assert [send.text for send in [*to.feed("Beta: No."), *to.finish_stream()]] == []
 
 
 HUMANIZER = Humanizer(["Beta", "Gamma Ray", "Bob"])
@@ -103,7 +103,7 @@ HUMANIZER = Humanizer(["Beta", "Gamma Ray", "Bob"])
     ],
 )
 def test_lower_case_without_commas_but_for_what_is_kept(text: str, wanted: str) -> None:
-    assert HUMANIZER.humanized(text) == wanted
+    assert HUMANIZER.humanize(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ def test_lower_case_without_commas_but_for_what_is_kept(text: str, wanted: str) 
     ],
 )
 def test_the_echo_is_taken_off_once(prefill: str, pieces: list[str], shown: str) -> None:
-    awaited = Prefill(prefill)
-    assert "".join([awaited.without(piece) for piece in pieces]) + awaited.rest() == shown
+    awaited = PrefillStripper(prefill)
+    assert "".join([awaited.strip_echo(piece) for piece in pieces]) + awaited.release_withheld() == shown

@@ -1,9 +1,9 @@
 import pytest
 
-from moot.discord.format.mentions import Mentions
+from moot.discord.format.mentions import MentionResolver
 from tests.discord.streaming import ROOM
 
-MENTIONS = Mentions(ROOM.members)
+MENTIONS = MentionResolver(ROOM.members)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ MENTIONS = Mentions(ROOM.members)
     ],
 )
 def test_one_member_is_mentioned_however_that_was_written(text: str, wanted: str) -> None:
-    assert MENTIONS.resolved(text) == wanted
+    assert MENTIONS.resolve_mentions(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -56,28 +56,28 @@ def test_one_member_is_mentioned_however_that_was_written(text: str, wanted: str
     ],
 )
 def test_otherwise_the_at_goes(text: str, wanted: str) -> None:
-    assert MENTIONS.resolved(text) == wanted
+    assert MENTIONS.resolve_mentions(text) == wanted
 
 
 def test_two_sams_can_be_told_apart_by_their_ids() -> None:
-    assert MENTIONS.resolved("@{Sam|12} and @{Sam|13}") == "<@12> and <@13>"
+    assert MENTIONS.resolve_mentions("@{Sam|12} and @{Sam|13}") == "<@12> and <@13>"
 
 
 @pytest.mark.parametrize(
     "text", ["bob@example.org", "https://a.b/@Bob", "me @ home", "`@Bob`", "x `@{Bob|11}` y"]
 )
 def test_addresses_signs_and_code_stay(text: str) -> None:
-    assert MENTIONS.resolved(text) == text
+    assert MENTIONS.resolve_mentions(text) == text
 
 
 def test_a_mention_in_code_can_never_become_one() -> None:
-    assert MENTIONS.resolved("`@everyone <@99>`") == "`@\u200beveryone <@\u200b99>`"
+    assert MENTIONS.resolve_mentions("`@everyone <@99>`") == "`@\u200beveryone <@\u200b99>`"
 
 
 def test_a_member_called_everyone_is_not_mentioned_by_that_name() -> None:
-    everyone = Mentions([type(ROOM.members[0])("21", ("everyone",))])
-    assert everyone.resolved("@everyone") == "everyone"
+    everyone = MentionResolver([type(ROOM.members[0])("21", ("everyone",))])
+    assert everyone.resolve_mentions("@everyone") == "everyone"
 
 
 def test_all_names_of_a_room() -> None:
-    assert ROOM.names() == ["Alpha", "Beta", "Gamma Ray", "Bob", "Bobby B", "Sam", "Sam"]
+    assert ROOM.all_names() == ["Alpha", "Beta", "Gamma Ray", "Bob", "Bobby B", "Sam", "Sam"]

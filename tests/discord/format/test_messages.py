@@ -4,72 +4,87 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.discord.format.messages import LONGEST, Part, closed, fitted, joined, messages_of
-from moot.discord.format.pieces import Code, Prose, Table
+from moot.discord.format.messages import (
+    MAX_MESSAGE_CHARS,
+    MessagePart,
+    close_open_marks,
+    join_parts,
+    split_into_messages,
+    split_piece,
+)
+from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
 from tests.discord.streaming import answers
 
 LINE = "x" * 99 + "\n"
 
 
 def test_a_piece_that_fits_is_one_part() -> None:
-    assert fitted(Prose("a")) == [Part("a", "text")]
-    assert fitted(Code("py", "a", lead="...")) == [Part("...\n```py\na\n```", "code")]
-    assert fitted(Table("| a |\n|---|\n")) == [Part("| a |\n|---|\n", "table")]
+    assert split_piece(Prose("a")) == [MessagePart("a", "text")]
+    assert split_piece(CodeBlock("py", "a", leading_text="...")) == [
+        MessagePart("...\n```py\na\n```", "code")
+    ]
+    assert split_piece(MarkdownTable("| a |\n|---|\n")) == [MessagePart("| a |\n|---|\n", "table")]
 
 
 def test_code_that_is_cut_repeats_its_fence_and_language() -> None:
-    parts = [part.text for part in fitted(Code("python", (LINE * 60).rstrip()))]
+    parts = [part.text for part in split_piece(CodeBlock("python", (LINE * 60).rstrip()))]
     assert len(parts) == 4
-    assert all(re.fullmatch(r"```python\n(x{99}\n)+```", part) and len(part) <= LONGEST for part in parts)
+    assert all(
+        re.fullmatch(r"```python\n(x{99}\n)+```", part) and len(part) <= MAX_MESSAGE_CHARS for part in parts
+    )
     assert sum(part.count("\n") - 1 for part in parts) == 60
 
 
 def test_a_line_of_code_that_is_too_long_is_cut_too() -> None:
-    parts = [part.text for part in fitted(Code("", "x" * 5000, lead="-" * 500))]
-    assert all(len(part) <= LONGEST for part in parts)
+    parts = [part.text for part in split_piece(CodeBlock("", "x" * 5000, leading_text="-" * 500))]
+    assert all(len(part) <= MAX_MESSAGE_CHARS for part in parts)
     assert sum(part.count("x") for part in parts) == 5000
 
 
 def test_a_fence_inside_code_does_not_end_it() -> None:
-    [part] = fitted(Code("", "```\na\n```"))
+    [part] = split_piece(CodeBlock("", "```\na\n```"))
     assert part.text.count("```") == 2
     assert part.text.replace("\u200b", "") == "```\n```\na\n```\n```"
 
 
 def test_a_run_of_backticks_in_prose_opens_no_block() -> None:
-    assert fitted(Prose("use ```x``` here")) == [Part("use ``x`` here", "text")]
+    assert split_piece(Prose("use ```x``` here")) == [MessagePart("use ``x`` here", "text")]
 
 
 def test_a_long_table_is_cut_between_rows_and_repeats_its_head() -> None:
     head, row = "| a | b |\n|---|---|\n", "| some words | more words |\n"
-    parts = [part.text for part in fitted(Table(head + row * 200))]
-    assert all(part.startswith(head) and len(part) <= LONGEST for part in parts)
+    parts = [part.text for part in split_piece(MarkdownTable(head + row * 200))]
+    assert all(part.startswith(head) and len(part) <= MAX_MESSAGE_CHARS for part in parts)
     assert sum(part.count(row.strip()) for part in parts) == 200
 
 
 def test_a_table_with_an_endless_head_is_only_cut() -> None:
     table = "| " + "a " * 2000 + "|\n|---|\n"
-    parts = [part.text for part in fitted(Table(table))]
+    parts = [part.text for part in split_piece(MarkdownTable(table))]
     assert "".join(parts) == table
-    assert all(len(part) <= LONGEST for part in parts)
+    assert all(len(part) <= MAX_MESSAGE_CHARS for part in parts)
 
 
 def test_long_prose_is_cut_after_sentences() -> None:
     text = "This is a sentence. " * 300
-    parts = [part.text for part in fitted(Prose(text))]
+    parts = [part.text for part in split_piece(Prose(text))]
     assert "".join(parts) == text
-    assert all(part.endswith(".") and len(part) <= LONGEST for part in parts[:-1])
+    assert all(part.endswith(".") and len(part) <= MAX_MESSAGE_CHARS for part in parts[:-1])
 
 
 def test_parts_are_joined_where_they_fit() -> None:
-    text, code, table = Part("a", "text"), Part("```\nb\n```", "code"), Part("| a |", "table")
-    assert joined(text, text) == Part("aa", "text")
-    assert joined(text, code) == Part("a\n```\nb\n```", "text")
-    assert joined(code, text) == Part("```\nb\n```\na", "text")
-    assert joined(code, code) == Part("```\nb\n```\n```\nb\n```", "text")
-    assert joined(text, table) is None
-    assert joined(table, text) is None
-    assert joined(text, Part("x" * LONGEST, "text")) is None
+    text, code, table = (
+        MessagePart("a", "text"),
+        MessagePart("```\nb\n```", "code"),
+        MessagePart("| a |", "table"),
+    )
+    assert join_parts(text, text) == MessagePart("aa", "text")
+    assert join_parts(text, code) == MessagePart("a\n```\nb\n```", "text")
+    assert join_parts(code, text) == MessagePart("```\nb\n```\na", "text")
+    assert join_parts(code, code) == MessagePart("```\nb\n```\n```\nb\n```", "text")
+    assert join_parts(text, table) is None
+    assert join_parts(table, text) is None
+    assert join_parts(text, MessagePart("x" * MAX_MESSAGE_CHARS, "text")) is None
 
 
 @pytest.mark.parametrize(
@@ -97,23 +112,23 @@ def test_parts_are_joined_where_they_fit() -> None:
     ],
 )
 def test_open_marks_are_closed(text: str, wanted: str) -> None:
-    assert closed(text) == wanted
+    assert close_open_marks(text) == wanted
 
 
 def test_marks_are_not_closed_where_there_is_no_room() -> None:
-    full = "**" + "x" * (LONGEST - 2)
-    assert closed(full) == full
+    full = "**" + "x" * (MAX_MESSAGE_CHARS - 2)
+    assert close_open_marks(full) == full
 
 
 @given(st.text(st.characters(exclude_characters="`~"), max_size=6000))
 def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
-    pieces = messages_of(text)
+    pieces = split_into_messages(text)
     assert all(0 < len(piece) <= 1950 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
 def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
-    first, second = messages_of(f"Look:\n```py\n{LINE * 30}```\nThat is all.")
+    first, second = split_into_messages(f"Look:\n```py\n{LINE * 30}```\nThat is all.")
     assert (first.count("```"), second.count("```")) == (2, 2)
     assert first.startswith("Look:\n```py\nx")
     assert second.startswith("```py\nx")
@@ -122,6 +137,6 @@ def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
 
 @given(answers)
 def test_a_text_that_is_cut_has_its_fences_balanced(text: str) -> None:
-    for message in messages_of(text):
-        assert 0 < len(message) <= LONGEST
+    for message in split_into_messages(text):
+        assert 0 < len(message) <= MAX_MESSAGE_CHARS
         assert len(re.findall("`{3,}", message)) % 2 == 0

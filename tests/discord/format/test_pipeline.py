@@ -5,51 +5,57 @@ import re
 import pytest
 from hypothesis import given
 
-from moot.discord.format.messages import LONGEST, Kind
-from moot.discord.format.pieces import Code, Prose, Table
+from moot.discord.format.messages import MAX_MESSAGE_CHARS, PartKind
+from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
 from moot.discord.format.pipeline import (
-    MOST_MESSAGES,
-    SINGLE_MESSAGES,
-    Degree,
-    Delivery,
-    Send,
+    MAX_MESSAGES,
+    MAX_SINGLE_MESSAGES,
+    DeliveryStyle,
+    OutgoingMessage,
+    StreamDelivery,
     typing_seconds,
 )
 from tests.discord.streaming import answers, cut_answers, degrees, messages, outlet, sent, short_answers
 
 
-def delivery(degree: Degree, *chances: float) -> Delivery:
+def delivery(degree: DeliveryStyle, *chances: float) -> StreamDelivery:
     told = iter(chances)
-    return Delivery(degree, lambda: next(told))
+    return StreamDelivery(degree, lambda: next(told))
 
 
 def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
     to = delivery(0)
-    table = Table("| a |\n|---|\n")
-    assert to.take([Prose("One\n"), Code("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
-    assert to.flush([Prose(" **four")]) == [
-        Send("One\n```py\nx\n```\nTwo"),
-        Send("| a |\n|---|", "table"),
-        Send("Three **four**"),
+    table = MarkdownTable("| a |\n|---|\n")
+    assert (
+        to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")])
+        == []
+    )
+    assert to.flush_pieces([Prose(" **four")]) == [
+        OutgoingMessage("One\n```py\nx\n```\nTwo"),
+        OutgoingMessage("| a |\n|---|", "table"),
+        OutgoingMessage("Three **four**"),
     ]
-    assert to.flush([]) == []
+    assert to.flush_pieces([]) == []
 
 
 def test_degree_1_sends_at_once_and_without_pauses() -> None:
     to = delivery(1)
-    assert to.take([Prose("One\n"), Prose("Two\n")]) == [Send("One"), Send("Two")]
-    assert to.flush([Prose("*Three")]) == [Send("*Three*")]
+    assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
+        OutgoingMessage("One"),
+        OutgoingMessage("Two"),
+    ]
+    assert to.flush_pieces([Prose("*Three")]) == [OutgoingMessage("*Three*")]
 
 
 @pytest.mark.parametrize("degree", [2, 3])
-def test_degrees_2_and_3_pause_by_chance_and_type(degree: Degree) -> None:
+def test_degrees_2_and_3_pause_by_chance_and_type(degree: DeliveryStyle) -> None:
     to = delivery(degree, 0.0, 1.0, 0.5)
     long = "x" * 200
-    assert to.take([Prose("One\n"), Prose("Two"), Code("", long), Prose(long)]) == [
-        Send("One"),
-        Send("Two", pause=0.25, typing=0.75),
-        Send(f"```\n{long}\n```", "code", pause=1.5, typing=2.6),
-        Send(long, pause=0.875, typing=2.0),
+    assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
+        OutgoingMessage("One"),
+        OutgoingMessage("Two", pause_seconds=0.25, typing_seconds=0.75),
+        OutgoingMessage(f"```\n{long}\n```", "code", pause_seconds=1.5, typing_seconds=2.6),
+        OutgoingMessage(long, pause_seconds=0.875, typing_seconds=2.0),
     ]
 
 
@@ -66,33 +72,35 @@ def test_degrees_2_and_3_pause_by_chance_and_type(degree: Degree) -> None:
         (100, "table", 1.0),
     ],
 )
-def test_typing_takes_10_ms_a_character_within_bounds(characters: int, kind: Kind, seconds: float) -> None:
+def test_typing_takes_10_ms_a_character_within_bounds(
+    characters: int, kind: PartKind, seconds: float
+) -> None:
     assert typing_seconds(characters, kind) == pytest.approx(seconds)
 
 
 def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None:
     to = delivery(1)
     lines = [f"line {number}\n" for number in range(100)]
-    sends = to.take([Prose(line) for line in lines]) + to.flush([])
-    assert [send.text for send in sends[:SINGLE_MESSAGES]] == [
-        line.strip() for line in lines[:SINGLE_MESSAGES]
+    sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
+    assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [
+        line.strip() for line in lines[:MAX_SINGLE_MESSAGES]
     ]
-    assert len(sends) == SINGLE_MESSAGES + 1
-    assert sends[-1].text == "".join(lines[SINGLE_MESSAGES:]).strip()
-    assert to.left_out == 0
+    assert len(sends) == MAX_SINGLE_MESSAGES + 1
+    assert sends[-1].text == "".join(lines[MAX_SINGLE_MESSAGES:]).strip()
+    assert to.overflow_chars == 0
 
 
 def test_no_stream_has_more_than_40_messages() -> None:
     to = delivery(1)
-    sends = to.take([Prose("x" * 1900)] * 50) + to.flush([])
-    assert len(sends) == MOST_MESSAGES
-    assert to.left_out == 10 * 1900
-    assert to.flush([Prose("more")]) == []
-    assert to.left_out == 10 * 1900 + 4
+    sends = to.accept_pieces([Prose("x" * 1900)] * 50) + to.flush_pieces([])
+    assert len(sends) == MAX_MESSAGES
+    assert to.overflow_chars == 10 * 1900
+    assert to.flush_pieces([Prose("more")]) == []
+    assert to.overflow_chars == 10 * 1900 + 4
 
 
 def test_blank_text_is_no_message() -> None:
-    assert delivery(1).take([Prose(" \n")]) == []
+    assert delivery(1).accept_pieces([Prose(" \n")]) == []
 
 
 FENCES = re.compile("`{3,}")
@@ -123,9 +131,11 @@ def test_degree_1_sends_a_message_a_paragraph() -> None:
 
 def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
     assert sent([ANSWER], outlet(2)) == [
-        Send("Hello, <@11>. It is easy; see https://Example.org/A."),
-        Send('```py\nprint("Hello, World")\n```', "code", pause=0.875, typing=0.9375),
-        Send("That is **all**", "text", pause=0.875, typing=0.75),
+        OutgoingMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
+        OutgoingMessage(
+            '```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375
+        ),
+        OutgoingMessage("That is **all**", "text", pause_seconds=0.875, typing_seconds=0.75),
     ]
 
 
@@ -141,32 +151,34 @@ def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
 def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
     to = outlet(1)
     assert to.feed("One.\n") == []
-    assert to.feed("T") == [Send("One.")]
+    assert to.feed("T") == [OutgoingMessage("One.")]
     assert to.feed("wo.") == []
-    assert to.end() == [Send("Two.")]
+    assert to.finish_stream() == [OutgoingMessage("Two.")]
 
 
 def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
     for degree in (0, 1):
         to = outlet(degree)
         assert to.feed("Let me **look") == []
-        assert [send.text for send in to.boundary()] == ["Let me **look**"]
-        assert to.feed("Found:\n```py\nx") == ([Send("Found:")] if degree else [])
-        assert [send.text for send in to.boundary()][-1].endswith("```py\nx\n```")
-        assert [send.text for send in to.end()] == []
+        assert [send.text for send in to.flush_boundary()] == ["Let me **look**"]
+        assert to.feed("Found:\n```py\nx") == ([OutgoingMessage("Found:")] if degree else [])
+        assert [send.text for send in to.flush_boundary()][-1].endswith("```py\nx\n```")
+        assert [send.text for send in to.finish_stream()] == []
 
 
 def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
     to = outlet(0)
     sends = sent(["word " * 20_000], to)
-    assert len(sends) == MOST_MESSAGES
-    assert to.left_out == 100_000 - 100 - sum(
+    assert len(sends) == MAX_MESSAGES
+    assert to.overflow_chars == 100_000 - 100 - sum(
         len(send.text) for send in sends
     )  # but for spaces where it was cut
 
 
 @given(cut=cut_answers(), degree=degrees)
-def test_any_cut_of_a_stream_gives_the_same_messages(cut: tuple[str, list[str]], degree: Degree) -> None:
+def test_any_cut_of_a_stream_gives_the_same_messages(
+    cut: tuple[str, list[str]], degree: DeliveryStyle
+) -> None:
     text, chunks = cut
     whole = sent([text], outlet(degree, prefill="Hello there. b.", guard=True))
     assert sent(chunks, outlet(degree, prefill="Hello there. b.", guard=True)) == whole
@@ -174,16 +186,16 @@ def test_any_cut_of_a_stream_gives_the_same_messages(cut: tuple[str, list[str]],
 
 
 @given(text=answers, degree=degrees)
-def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: Degree) -> None:
+def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: DeliveryStyle) -> None:
     sends = sent([text], outlet(degree))
-    assert len(sends) <= MOST_MESSAGES
+    assert len(sends) <= MAX_MESSAGES
     for send in sends:
-        assert 0 < len(send.text) <= LONGEST
+        assert 0 < len(send.text) <= MAX_MESSAGE_CHARS
         assert len(FENCES.findall(send.text)) % 2 == 0
 
 
 @given(text=answers, degree=degrees)
-def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: Degree) -> None:
+def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: DeliveryStyle) -> None:
     known = {"11"}
     for send in sent([text], outlet(degree)):
         prose = BLOCK.sub("", send.text)

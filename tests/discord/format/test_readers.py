@@ -2,50 +2,50 @@
 
 import pytest
 
-from moot.discord.format.pieces import Code, Piece, Prose, Table
-from moot.discord.format.readers import LONGEST_CODE, LONGEST_PROSE
+from moot.discord.format.pieces import CodeBlock, MarkdownPiece, MarkdownTable, Prose
+from moot.discord.format.readers import MAX_CODE_CHARS, MAX_PROSE_CHARS
 from tests.discord.streaming import pieces
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("See:\n```py\na\n\n(b\n```\nOk", [Prose("See:\n"), Code("py", "a\n\n(b"), Prose("\nOk")]),
-        ("```\na\n```", [Code("", "a")]),
-        ("(a\n```\nb\n```", [Prose("(a\n"), Code("", "b")]),  # no mark keeps a block waiting
-        ("See ```py\na\n``` ok", [Prose("See "), Code("py", "a"), Prose(" ok")]),  # within a line
-        ("```a``` b", [Code("", "a"), Prose(" b")]),
-        ("```\na```\nb", [Code("", "a"), Prose("\nb")]),
-        ("```\nx = '```'\n```", [Code("", "x = '```'")]),
-        ("````\n```\na\n```\n````", [Code("", "```\na\n```")]),
-        ("~~~js\na\n~~~\nb", [Code("js", "a"), Prose("\nb")]),
-        ("> ```\n> a\n>  b\n> ```\nc", [Code("", "a\n b"), Prose("\nc")]),
-        ("  ```\n  a\n    b\n  ```", [Code("", "a\n  b")]),
-        ("```not a language\na\n```", [Code("", "not a language\na")]),
-        ("```py\nnever closed", [Code("py", "never closed")]),
+        ("See:\n```py\na\n\n(b\n```\nOk", [Prose("See:\n"), CodeBlock("py", "a\n\n(b"), Prose("\nOk")]),
+        ("```\na\n```", [CodeBlock("", "a")]),
+        ("(a\n```\nb\n```", [Prose("(a\n"), CodeBlock("", "b")]),  # no mark keeps a block waiting
+        ("See ```py\na\n``` ok", [Prose("See "), CodeBlock("py", "a"), Prose(" ok")]),  # within a line
+        ("```a``` b", [CodeBlock("", "a"), Prose(" b")]),
+        ("```\na```\nb", [CodeBlock("", "a"), Prose("\nb")]),
+        ("```\nx = '```'\n```", [CodeBlock("", "x = '```'")]),
+        ("````\n```\na\n```\n````", [CodeBlock("", "```\na\n```")]),
+        ("~~~js\na\n~~~\nb", [CodeBlock("js", "a"), Prose("\nb")]),
+        ("> ```\n> a\n>  b\n> ```\nc", [CodeBlock("", "a\n b"), Prose("\nc")]),
+        ("  ```\n  a\n    b\n  ```", [CodeBlock("", "a\n  b")]),
+        ("```not a language\na\n```", [CodeBlock("", "not a language\na")]),
+        ("```py\nnever closed", [CodeBlock("py", "never closed")]),
         ("```py\n```\na", [Prose("\na")]),
         ("a\n```", [Prose("a\n")]),
         ("I could use ``` here.\nSo.", [Prose("I could use ``` here.\n"), Prose("So.")]),
     ],
 )
-def test_blocks(text: str, wanted: list[Piece]) -> None:
+def test_blocks(text: str, wanted: list[MarkdownPiece]) -> None:
     assert pieces(text) == wanted
 
 
 def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> None:
     line = "x" * 99 + "\n"
-    assert pieces(f"```py\n{line * 149}```") == [Code("py", (line * 149).rstrip())]
+    assert pieces(f"```py\n{line * 149}```") == [CodeBlock("py", (line * 149).rstrip())]
     cut = pieces(f"```py\n{line * 200}```\nOk")
     assert cut == [
-        Code("py", (line * (LONGEST_CODE // 100)).rstrip()),
-        Code("py", (line * 50).rstrip()),
+        CodeBlock("py", (line * (MAX_CODE_CHARS // 100)).rstrip()),
+        CodeBlock("py", (line * 50).rstrip()),
         Prose("\nOk"),
     ]
 
 
 def test_a_block_without_lines_is_cut_wherever_it_must_be() -> None:
     code = [piece.text for piece in pieces("```\n" + "x" * 40_000)]
-    assert [len(text) for text in code] == [LONGEST_CODE, LONGEST_CODE, 10_000]
+    assert [len(text) for text in code] == [MAX_CODE_CHARS, MAX_CODE_CHARS, 10_000]
 
 
 def texts(text: str, *, sentences: bool = False) -> list[str]:
@@ -101,7 +101,7 @@ def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
     lines = "a line of words\n" * 100
     found = texts(f"({lines}")
     assert "".join(found) == f"({lines}"
-    assert len(found[0]) == LONGEST_PROSE
+    assert len(found[0]) == MAX_PROSE_CHARS
     assert found[-1] == "a line of words\n"
 
 
@@ -117,7 +117,7 @@ def test_a_table_is_never_cut_and_ends_what_was_before_it() -> None:
     table = "| a | b |\n|---|---|\n" + "| some words. | more (words |\n" * 100
     assert pieces(f"Look (here:\n{table}\nTwo") == [
         Prose("Look (here:\n"),
-        Table(table),
+        MarkdownTable(table),
         Prose("\nTwo"),
     ]
 
@@ -128,13 +128,13 @@ TABLE = "| a | b |\n| :-- | --- |\n| 1 | (2 |\n"
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (f"{TABLE}after", [Table(TABLE), Prose("after")]),
-        (f"{TABLE}\nafter", [Table(TABLE), Prose("\nafter")]),
-        (f"before\n{TABLE}  after", [Prose("before\n"), Table(TABLE), Prose("  after")]),
-        ("before\n  | a |\n  |---|", [Prose("before\n"), Table("  | a |\n  |---|")]),
+        (f"{TABLE}after", [MarkdownTable(TABLE), Prose("after")]),
+        (f"{TABLE}\nafter", [MarkdownTable(TABLE), Prose("\nafter")]),
+        (f"before\n{TABLE}  after", [Prose("before\n"), MarkdownTable(TABLE), Prose("  after")]),
+        ("before\n  | a |\n  |---|", [Prose("before\n"), MarkdownTable("  | a |\n  |---|")]),
         ("|x| is a size\nTwo", [Prose("|x| is a size\n"), Prose("Two")]),
         ("> | a |\n> |---|\n", [Prose("> | a |\n"), Prose("> |---|\n")]),
     ],
 )
-def test_lines_with_a_pipe_stay_together(text: str, wanted: list[Piece]) -> None:
+def test_lines_with_a_pipe_stay_together(text: str, wanted: list[MarkdownPiece]) -> None:
     assert pieces(text) == wanted

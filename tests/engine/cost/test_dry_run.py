@@ -9,23 +9,30 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from moot.engine.cost.dry_run import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
-from moot.engine.turns.token_estimates import estimate
+from moot.engine.cost.dry_run import (
+    ANALYSIS_ROW_TOKENS,
+    ANSWER_TOKENS,
+    MAX_ANSWER_TOKENS,
+    VERDICT_TOKENS,
+    PlannedCall,
+    simulate_calls,
+)
+from moot.engine.turns.token_estimates import estimate_usage
 from moot.modes import MODES
-from moot.prompts.parts import Enclosed
-from moot.prompts.tokens import TOKENS_A_FILE
+from moot.prompts.parts import Attachment
+from moot.prompts.tokens import TOKENS_PER_FILE
 from moot.providers.scripted.scripts import Script
 from moot.types.billing import Charge
 from moot.types.debate import Debate
 from moot.types.discussions import Message
-from moot.types.model_info import Measure
+from moot.types.model_info import ModelLimits
 from moot.types.modes import Advisors, Directed, LessonRole
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.engine.tables import QUESTION, Stage
 
-FILE = Enclosed(File("a.png", "image/png", b""))
+FILE = Attachment(File("a.png", "image/png", b""))
 EARLIER = (
     Message(id="msg_a", discussion="dis_1", run="run_0", role="user", content="What is a moot?"),
     Message(
@@ -38,16 +45,18 @@ EARLIER = (
         name="Beta",
     ),
 )
-USUAL = Script(answer="x" * ANSWER * 4, chunk=ANSWER * 4)  # four characters a token
+USUAL = Script(answer="x" * ANSWER_TOKENS * 4, chunk=ANSWER_TOKENS * 4)  # four characters a token
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn) -> RunPlan:
     roles = st.sampled_from([*get_args(LessonRole), None])
-    table = tuple(replace(who, role=draw(roles)) for who in seat(("usual",) * draw(st.integers(1, 5))))
+    table = tuple(
+        replace(who, role=draw(roles)) for who in make_participants(("usual",) * draw(st.integers(1, 5)))
+    )
     names = [who.id for who in table]
     some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
-    return Plan(
+    return RunPlan(
         mode=draw(st.sampled_from(sorted(MODES))),
         participants=table,
         project=draw(st.sampled_from(["", "A garden."])),
@@ -75,24 +84,27 @@ def plans(draw: st.DrawFn) -> Plan:
 def read(requests: Sequence[ModelRequest]) -> Counter[int]:
     """Count how much each call read; those who find nothing out are asked once more, and that is not foreseen."""
     return Counter(
-        estimate(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
+        estimate_usage(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
     )
 
 
 @given(plan=plans(), earlier=st.sampled_from([(), EARLIER]))
-@example(plan=Plan(mode="debate", participants=seat(("usual",) * 4), debate=Debate(gate=True)), earlier=())
+@example(
+    plan=RunPlan(mode="debate", participants=make_participants(("usual",) * 4), debate=Debate(gate=True)),
+    earlier=(),
+)
 async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
-    plan: Plan, earlier: tuple[Message, ...]
+    plan: RunPlan, earlier: tuple[Message, ...]
 ) -> None:
     stage = staged(plan, earlier)
-    await stage.table.play()
-    calls = rehearse(plan, QUESTION, earlier)
+    await stage.table.run_mode()
+    calls = simulate_calls(plan, QUESTION, earlier)
     assert turns(calls) == turns(stage.transcript.charges)
     assert Counter(call.purpose for call in calls) == Counter(one.purpose for one in stage.transcript.charges)
     assert Counter(call.input for call in calls) == read(stage.provider.asked)
 
 
-def staged(plan: Plan, earlier: tuple[Message, ...]) -> Stage:
+def staged(plan: RunPlan, earlier: tuple[Message, ...]) -> Stage:
     """Set up a real table for a plan, at which everybody answers at the usual length."""
     more = asdict(plan)
     mode, table = more.pop("mode"), more.pop("participants")
@@ -100,29 +112,29 @@ def staged(plan: Plan, earlier: tuple[Message, ...]) -> Stage:
     return Stage(mode, said=said, scripts={"usual": USUAL}, participants=table, **more)
 
 
-def turns(calls: Sequence[Call] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
+def turns(calls: Sequence[PlannedCall] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
     spoken = {"answer", "synthesis"}
     return Counter((one.purpose, one.participant) for one in calls if one.purpose in spoken)
 
 
-def debate(seats: int = 3, **rules: object) -> Plan:
-    return Plan(mode="debate", participants=seat(("a/one",) * seats), debate=Debate(**rules))  # type: ignore[arg-type]
+def debate(seats: int = 3, **rules: object) -> RunPlan:
+    return RunPlan(mode="debate", participants=make_participants(("a/one",) * seats), debate=Debate(**rules))  # type: ignore[arg-type]
 
 
 def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
-    said = {call.purpose: call.output for call in rehearse(debate(5, gate=True), QUESTION, ())}
+    said = {call.purpose: call.output for call in simulate_calls(debate(5, gate=True), QUESTION, ())}
     assert said == {
-        "answer": ANSWER,
-        "gate": VERDICT,
-        "synthesis": ANSWER,
-        "summary": 5 * ROW,
-        "ledger": 5 * ROW,
-        "ranking": VERDICT,
+        "answer": ANSWER_TOKENS,
+        "gate": VERDICT_TOKENS,
+        "synthesis": ANSWER_TOKENS,
+        "summary": 5 * ANALYSIS_ROW_TOKENS,
+        "ledger": 5 * ANALYSIS_ROW_TOKENS,
+        "ranking": VERDICT_TOKENS,
     }
 
 
 def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
-    calls = rehearse(debate(gate=True), QUESTION, ())
+    calls = simulate_calls(debate(gate=True), QUESTION, ())
     whose = [
         (call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}
     ]
@@ -137,54 +149,60 @@ def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
 
 
 def test_who_speaks_at_the_same_time_is_not_heard() -> None:
-    plan = Plan(mode="parallel", participants=seat(("a/one", "a/one")), introduced=False)
-    alpha, beta = rehearse(plan, QUESTION, ())
+    plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "a/one")), introduced=False)
+    alpha, beta = simulate_calls(plan, QUESTION, ())
     assert alpha.input == beta.input
 
 
 def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_see_it() -> None:
-    plan = Plan(mode="parallel", participants=seat(("a/one", "b/two")))
+    plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "b/two")))
     private = replace(EARLIER[0], audience=("beta",))
-    plain = rehearse(plan, QUESTION, [private])
-    full = rehearse(plan, QUESTION, [private], {private.id: (FILE, FILE), QUESTION.id: (FILE,)})
+    plain = simulate_calls(plan, QUESTION, [private])
+    full = simulate_calls(plan, QUESTION, [private], {private.id: (FILE, FILE), QUESTION.id: (FILE,)})
     more = [new.input - old.input for new, old in zip(full, plain, strict=True)]
-    assert more == [TOKENS_A_FILE, 3 * TOKENS_A_FILE]
+    assert more == [TOKENS_PER_FILE, 3 * TOKENS_PER_FILE]
 
 
 def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
-    plain, full = (rehearse(debate(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (FILE,)}))
+    plain, full = (
+        simulate_calls(debate(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (FILE,)})
+    )
     more = Counter(new.input - old.input for new, old in zip(full, plain, strict=True))
-    assert more == {TOKENS_A_FILE: 7, 0: 5}, (
+    assert more == {TOKENS_PER_FILE: 7, 0: 5}, (
         "six answers and a synthesis; minutes and ballots are of the answers"
     )
 
 
-@pytest.mark.parametrize(("limit", "is_read"), [(50, 50), (LONGEST, LONGEST), (1_000_000, LONGEST)])
+@pytest.mark.parametrize(
+    ("limit", "is_read"), [(50, 50), (MAX_ANSWER_TOKENS, MAX_ANSWER_TOKENS), (1_000_000, MAX_ANSWER_TOKENS)]
+)
 def test_what_is_said_is_read_by_the_others_up_to_a_length(limit: int, is_read: int) -> None:
-    table = seat(("a/one", "b/two"))
-    plan = Plan(mode="consensus", rounds=1, participants=(replace(table[0], max_tokens=limit), table[1]))
-    first, second = rehearse(plan, QUESTION, ())
+    table = make_participants(("a/one", "b/two"))
+    plan = RunPlan(mode="consensus", rounds=1, participants=(replace(table[0], max_tokens=limit), table[1]))
+    first, second = simulate_calls(plan, QUESTION, ())
     assert first.output == limit
     assert is_read < second.input < is_read + 200
 
 
 def test_a_model_is_counted_as_it_counts() -> None:
-    plan = Plan(mode="consensus", participants=seat(("a/one", "b/two")), rounds=1)
-    dense = replace(plan, measures={"a/one": Measure(characters_per_token=1.0)})
-    usual, other = rehearse(plan, QUESTION, ()), rehearse(dense, QUESTION, ())
+    plan = RunPlan(mode="consensus", participants=make_participants(("a/one", "b/two")), rounds=1)
+    dense = replace(plan, measures={"a/one": ModelLimits(characters_per_token=1.0)})
+    usual, other = simulate_calls(plan, QUESTION, ()), simulate_calls(dense, QUESTION, ())
     assert other[0].input > 3 * usual[0].input
     assert other[1].input < usual[1].input, "the answer that is read has fewer characters in as many tokens"
 
 
 def test_advisors_read_no_more_than_their_window() -> None:
     long = tuple(replace(one, content=one.content * 5000) for one in EARLIER)
-    plan = Plan(mode="advisors", participants=seat(("a/one", "b/two")), advisors=Advisors(budget=2000))
-    assert all(call.input <= 2000 for call in rehearse(plan, QUESTION, long))
+    plan = RunPlan(
+        mode="advisors", participants=make_participants(("a/one", "b/two")), advisors=Advisors(budget=2000)
+    )
+    assert all(call.input <= 2000 for call in simulate_calls(plan, QUESTION, long))
     wide = replace(plan, advisors=Advisors())
-    assert all(call.input > 10_000 for call in rehearse(wide, QUESTION, long))
+    assert all(call.input > 10_000 for call in simulate_calls(wide, QUESTION, long))
 
 
 def test_only_active_advisors_are_foreseen() -> None:
-    seats = tuple(replace(who, active=who.id == "beta") for who in seat(("a/one",) * 3))
-    plan = Plan(mode="advisors", participants=seats, advisors=Advisors(cross_talk=True, synthesis=True))
-    assert [call.participant for call in rehearse(plan, QUESTION, ())] == ["beta"]
+    seats = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
+    plan = RunPlan(mode="advisors", participants=seats, advisors=Advisors(cross_talk=True, synthesis=True))
+    assert [call.participant for call in simulate_calls(plan, QUESTION, ())] == ["beta"]

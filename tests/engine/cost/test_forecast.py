@@ -5,34 +5,34 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.cost.dry_run import ANSWER
-from moot.engine.cost.forecast import Forecast, forecast
-from moot.prompts.builder import system_prompt
-from moot.prompts.parts import Enclosed
-from moot.prompts.tokens import TOKENS_A_FILE, tokens
+from moot.engine.cost.dry_run import ANSWER_TOKENS
+from moot.engine.cost.forecast import Forecast, forecast_cost
+from moot.prompts.builder import build_system_prompt
+from moot.prompts.parts import Attachment
+from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
 from moot.types.chunks import Usage
 from moot.types.debate import Debate
 from moot.types.discussions import Message
 from moot.types.modes import Directed
-from moot.types.participants import Participant, seat
+from moot.types.participants import Participant, make_participants
 from moot.types.primitives import new_id
 from moot.types.requests import File
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 WORDS = "Why are tables round, and not square?"
-ALONE = Plan(mode="single", participants=seat(("a/one",)))
+ALONE = RunPlan(mode="single", participants=make_participants(("a/one",)))
 
 
 def a_dollar_a_token(_: str, usage: Usage) -> float | None:
     return float(usage.input + usage.output)
 
 
-def planned(mode: str, *models: str, **more: object) -> Plan:
-    return replace(Plan(mode=mode, participants=seat(models)), **more)
+def planned(mode: str, *models: str, **more: object) -> RunPlan:
+    return replace(RunPlan(mode=mode, participants=make_participants(models)), **more)
 
 
-def foreseen(plan: Plan, words: str | None = WORDS, *earlier: Message) -> Forecast:
-    return forecast(plan, said(words) if words else None, earlier, a_dollar_a_token)
+def foreseen(plan: RunPlan, words: str | None = WORDS, *earlier: Message) -> Forecast:
+    return forecast_cost(plan, said(words) if words else None, earlier, a_dollar_a_token)
 
 
 def said(words: str, **more: object) -> Message:
@@ -46,11 +46,11 @@ def purposes(found: Forecast) -> Counter[str]:
 def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -> None:
     found = foreseen(planned("parallel", "a/one", "b/two"))
     plan = planned("parallel", "a/one", "b/two")
-    reads = tokens(system_prompt(plan, plan.participants[0])) + tokens(WORDS)
+    reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(WORDS)
     alpha = found.lines[0]
     assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
-    assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER, reads + ANSWER)
-    assert reads > tokens(WORDS)
+    assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER_TOKENS, reads + ANSWER_TOKENS)
+    assert reads > estimate_tokens(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -
         (planned("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
     ],
 )
-def test_every_mode_makes_its_calls(plan: Plan, calls: int) -> None:
+def test_every_mode_makes_its_calls(plan: RunPlan, calls: int) -> None:
     found = foreseen(plan)
-    assert (found.calls, found.output) == (calls, calls * ANSWER)
+    assert (found.calls, found.output) == (calls, calls * ANSWER_TOKENS)
     assert found.cost == found.input + found.output
 
 
@@ -79,20 +79,20 @@ def test_every_mode_makes_its_calls(plan: Plan, calls: int) -> None:
         (planned("continue", "a/one", "b/two", turns=3), 1 + 2),
     ],
 )
-def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: Plan, more: int) -> None:
+def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: RunPlan, more: int) -> None:
     apart = sum(
-        (tokens(system_prompt(plan, who)) + tokens(WORDS)) * line.calls
+        (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(WORDS)) * line.calls
         for who, line in zip(plan.participants, foreseen(plan).lines, strict=True)
     )
     heard = foreseen(plan).input - apart
-    assert heard // ANSWER == more, "names and instructions are short"
+    assert heard // ANSWER_TOKENS == more, "names and instructions are short"
 
 
 def test_a_transcript_grows_with_every_round() -> None:
     read = [foreseen(planned("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)]
     first, second, third = (new - old for old, new in zip([0, *read], read, strict=False))
-    assert second - first >= 4 * ANSWER, "both read the two answers of the round before"
-    assert third - second >= 4 * ANSWER
+    assert second - first >= 4 * ANSWER_TOKENS, "both read the two answers of the round before"
+    assert third - second >= 4 * ANSWER_TOKENS
 
 
 def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
@@ -103,10 +103,10 @@ def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
 def test_files_of_the_new_message_are_read_by_everybody() -> None:
     plan = planned("parallel", "a/one", "b/two")
     asked = said(WORDS)
-    files = (Enclosed(File("a.png", "image/png", b"")),) * 2
-    found = forecast(plan, asked, (), a_dollar_a_token, {asked.id: files})
-    assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_A_FILE
-    assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_A_FILE
+    files = (Attachment(File("a.png", "image/png", b"")),) * 2
+    found = forecast_cost(plan, asked, (), a_dollar_a_token, {asked.id: files})
+    assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_PER_FILE
+    assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_PER_FILE
 
 
 def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
@@ -116,7 +116,7 @@ def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
 
 def test_max_tokens_is_how_long_an_answer_may_be() -> None:
     brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
-    assert foreseen(Plan(mode="single", participants=(brief,))).output == 50
+    assert foreseen(RunPlan(mode="single", participants=(brief,))).output == 50
 
 
 def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
@@ -167,7 +167,7 @@ def test_in_a_debate_everybody_reads_everybody() -> None:
     blind = foreseen(replace(plan, mode="parallel"))
     alpha = foreseen(plan).lines[0]
     assert alpha.calls == 2
-    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER, "its own first answer, too"
+    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER_TOKENS, "its own first answer, too"
 
 
 def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
@@ -184,7 +184,7 @@ def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
     def priced(model: str, _: Usage) -> float | None:
         return None if model == "b/two" else 0.5
 
-    found = forecast(planned("consensus", "a/one", "b/two", "b/two"), said(WORDS), (), priced)
+    found = forecast_cost(planned("consensus", "a/one", "b/two", "b/two"), said(WORDS), (), priced)
     assert (found.cost, found.unknown) == (1.0, ("b/two",))
     assert [line.cost for line in found.lines] == [1.0, None, None]
 
@@ -193,7 +193,7 @@ def test_each_call_has_its_own_price() -> None:
     """A price may depend on how long a prompt is."""
 
     def priced(_: str, usage: Usage) -> float | None:
-        return 1.0 if usage.input >= ANSWER else 0.1
+        return 1.0 if usage.input >= ANSWER_TOKENS else 0.1
 
-    found = forecast(planned("continue", "a/one", turns=2), None, (), priced)
+    found = forecast_cost(planned("continue", "a/one", turns=2), None, (), priced)
     assert found.lines[0].cost == pytest.approx(1.1)

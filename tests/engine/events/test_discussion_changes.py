@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from moot.engine.events import discussion_changes as module
-from moot.engine.events.discussion_changes import MOST_WAITING, Changes
+from moot.engine.events.discussion_changes import MAX_PENDING_IDS, DiscussionChanges
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.approvals import Permissions
+from moot.store.runs.approvals import Approvals
 from moot.types.accounts import Caller
-from moot.types.discussion_events import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import SECONDS, listening
 from tests.store.people import ANNA, BERT, discuss, settle
@@ -30,181 +30,185 @@ async def discussions(database: Database) -> Discussions:
 
 
 @pytest.fixture
-def changes(database: Database, discussions: Discussions) -> Changes:
-    return Changes(discussions, Permissions(database))
+def changes(database: Database, discussions: Discussions) -> DiscussionChanges:
+    return DiscussionChanges(discussions, Approvals(database))
 
 
-async def heard(following: Following) -> list[Change]:
+async def heard(following: Following) -> list[DiscussionEvent]:
     """Wait for what is sent next, and read it as a page would."""
     frames = await asyncio.wait_for(anext(following), SECONDS)
     assert all(frame.startswith(b"data: ") and frame.endswith(b"\n\n") for frame in frames)
     assert all(frame.count(b"\n") == 2 for frame in frames)
-    return [msgspec.json.decode(frame[6:], type=Change) for frame in frames]
+    return [msgspec.json.decode(frame[6:], type=DiscussionEvent) for frame in frames]
 
 
-async def test_first_comes_all_that_goes_on(database: Database, changes: Changes) -> None:
+async def test_first_comes_all_that_goes_on(database: Database, changes: DiscussionChanges) -> None:
     run = await start(database, await discuss(database))
     await start(database, await discuss(database, BERT), owner=BERT)
-    async with aclosing(changes.follow(ANNA)) as following:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         assert await heard(following) == [Activity((run,))]
 
 
 @ON_BOTH_DATABASES
-async def test_then_comes_whatever_changes(database: Database, changes: Changes) -> None:
+async def test_then_comes_whatever_changes(database: Database, changes: DiscussionChanges) -> None:
     first, second = await discuss(database), await discuss(database)
     run = await start(database, second)
-    async with aclosing(changes.follow(ANNA)) as following:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
-        changes.told(f"{ANNA} {second.id}")
+        changes.on_notify(f"{ANNA} {second.id}")
         assert await heard(following) == [DiscussionChanged(second, (run,))]
-        changes.told(f"{ANNA} {second.id}")
-        changes.told(f"{ANNA} {first.id}")
+        changes.on_notify(f"{ANNA} {second.id}")
+        changes.on_notify(f"{ANNA} {first.id}")
         assert await heard(following) == [DiscussionChanged(second, (run,)), DiscussionChanged(first, ())]
 
 
 @ON_BOTH_DATABASES
 async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or_its_end(
-    database: Database, changes: Changes
+    database: Database, changes: DiscussionChanges
 ) -> None:
-    permissions = Permissions(database)
+    permissions = Approvals(database)
     known = await discuss(database)
     run = await start(database, known)
     call = call_in(run)
-    database.listen("moot_changes", changes.told)
-    async with listening(database), aclosing(changes.follow(ANNA)) as following:
+    database.subscribe("moot_changes", changes.on_notify)
+    async with listening(database), aclosing(changes.stream_frames(ANNA)) as following:
         assert await heard(following) == [Activity((run,))]
-        await permissions.ask(call)
+        await permissions.request_approval(call)
         assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
-        async with aclosing(changes.follow(ANNA)) as later:
+        async with aclosing(changes.stream_frames(ANNA)) as later:
             assert await heard(later) == [Activity((run,), (run.id,))]
-        await permissions.answer(CALLER, run.id, "call_1", "allow")
+        await permissions.resolve_approval(CALLER, run.id, "call_1", "allow")
         assert await heard(following) == [DiscussionChanged(known, (run,))]
-        await permissions.ask(replace(call, id="call_2"))
+        await permissions.request_approval(replace(call, id="call_2"))
         assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
-        await permissions.withdraw_all(run.id)
+        await permissions.withdraw_run_requests(run.id)
         assert await heard(following) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
 async def test_what_is_done_to_a_discussion_reaches_its_watchers(
-    database: Database, discussions: Discussions, changes: Changes
+    database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
-    database.listen("moot_changes", changes.told)
+    database.subscribe("moot_changes", changes.on_notify)
     known = await discuss(database)
-    async with listening(database), aclosing(changes.follow(ANNA)) as following:
+    async with listening(database), aclosing(changes.stream_frames(ANNA)) as following:
         assert await heard(following) == [Activity(())]
-        renamed = await discussions.change(ANNA, known.id, {"title": "Chairs"})
+        renamed = await discussions.update_discussion(ANNA, known.id, {"title": "Chairs"})
         assert await heard(following) == [DiscussionChanged(renamed, ())]
-        await discussions.delete(ANNA, known.id)
+        await discussions.delete_discussion(ANNA, known.id)
         assert await heard(following) == [DiscussionDeleted(known.id)]
 
 
-async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: Changes) -> None:
-    async with aclosing(changes.follow(ANNA)) as following:
+async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: DiscussionChanges) -> None:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
-        changes.told(f"{ANNA} dis_gone")
+        changes.on_notify(f"{ANNA} dis_gone")
         assert await heard(following) == [DiscussionDeleted("dis_gone")]
 
 
 @ON_BOTH_DATABASES
-async def test_nobody_hears_of_another_tenants_changes(database: Database, changes: Changes) -> None:
+async def test_nobody_hears_of_another_tenants_changes(
+    database: Database, changes: DiscussionChanges
+) -> None:
     mine, theirs = await discuss(database, ANNA), await discuss(database, BERT)
-    async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
+    async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
         await heard(anna)
         await heard(bert)
-        changes.told(f"{BERT} {theirs.id}")
-        changes.told(f"{ANNA} {mine.id}")
+        changes.on_notify(f"{BERT} {theirs.id}")
+        changes.on_notify(f"{ANNA} {mine.id}")
         assert await heard(anna) == [DiscussionChanged(mine, ())]
         assert await heard(bert) == [DiscussionChanged(theirs, ())]
 
 
-async def test_every_watcher_of_a_tenant_hears_of_a_change(database: Database, changes: Changes) -> None:
+async def test_every_watcher_of_a_tenant_hears_of_a_change(
+    database: Database, changes: DiscussionChanges
+) -> None:
     known = await discuss(database)
-    async with aclosing(changes.follow(ANNA)) as one, aclosing(changes.follow(ANNA)) as other:
+    async with aclosing(changes.stream_frames(ANNA)) as one, aclosing(changes.stream_frames(ANNA)) as other:
         await heard(one)
         await heard(other)
-        changes.told(f"{ANNA} {known.id}")
+        changes.on_notify(f"{ANNA} {known.id}")
         assert await heard(one) == await heard(other) == [DiscussionChanged(known, ())]
 
 
 async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
-    database: Database, discussions: Discussions, changes: Changes
+    database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
     known = await discuss(database)
-    async with aclosing(changes.follow(ANNA)) as following:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
         for number in range(3):
-            now = await discussions.change(ANNA, known.id, {"title": f"Title {number}"})
-            changes.told(f"{ANNA} {known.id}")
+            now = await discussions.update_discussion(ANNA, known.id, {"title": f"Title {number}"})
+            changes.on_notify(f"{ANNA} {known.id}")
         assert await heard(following) == [DiscussionChanged(now, ())]
 
 
-async def test_as_many_changes_as_may_wait_are_all_told(changes: Changes) -> None:
-    async with aclosing(changes.follow(ANNA)) as following:
+async def test_as_many_changes_as_may_wait_are_all_told(changes: DiscussionChanges) -> None:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
-        for number in range(MOST_WAITING):
-            changes.told(f"{ANNA} dis_{number}")
+        for number in range(MAX_PENDING_IDS):
+            changes.on_notify(f"{ANNA} dis_{number}")
         assert await heard(following) == [
-            DiscussionDeleted(f"dis_{number}") for number in range(MOST_WAITING)
+            DiscussionDeleted(f"dis_{number}") for number in range(MAX_PENDING_IDS)
         ]
 
 
 async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
-    database: Database, changes: Changes
+    database: Database, changes: DiscussionChanges
 ) -> None:
     known = await discuss(database)
-    async with aclosing(changes.follow(ANNA)) as following:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
         run = await start(database, known)
-        for number in range(MOST_WAITING + 1):
-            changes.told(f"{ANNA} dis_{number}")
-        changes.told(f"{ANNA} {known.id}")
+        for number in range(MAX_PENDING_IDS + 1):
+            changes.on_notify(f"{ANNA} dis_{number}")
+        changes.on_notify(f"{ANNA} {known.id}")
         assert await heard(following) == [Activity((run,))]
-        changes.told(f"{ANNA} {known.id}")
+        changes.on_notify(f"{ANNA} {known.id}")
         assert await heard(following) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
 async def test_where_changes_may_have_been_missed_all_start_again(
-    database: Database, changes: Changes
+    database: Database, changes: DiscussionChanges
 ) -> None:
-    async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
+    async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
         await heard(anna)
         await heard(bert)
         run = await start(database, await discuss(database))
-        changes.told(f"{BERT} dis_gone")
-        changes.missed()
+        changes.on_notify(f"{BERT} dis_gone")
+        changes.on_gap()
         assert await heard(anna) == [Activity((run,))]
         assert await heard(bert) == [Activity(())]
 
 
 async def test_while_nothing_changes_a_sign_of_life_is_sent(
-    changes: Changes, monkeypatch: pytest.MonkeyPatch
+    changes: DiscussionChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
-    async with aclosing(changes.follow(ANNA)) as following:
+    async with aclosing(changes.stream_frames(ANNA)) as following:
         await heard(following)
         assert [await heard(following), await heard(following)] == [[], []]
-        changes.told(f"{ANNA} dis_gone")
+        changes.on_notify(f"{ANNA} dis_gone")
         assert await heard(following) == [DiscussionDeleted("dis_gone")]
 
 
-async def test_whoever_leaves_is_not_remembered(changes: Changes) -> None:
-    staying, leaving = changes.follow(ANNA), changes.follow(ANNA)
+async def test_whoever_leaves_is_not_remembered(changes: DiscussionChanges) -> None:
+    staying, leaving = changes.stream_frames(ANNA), changes.stream_frames(ANNA)
     await heard(staying)
     await heard(leaving)
     await leaving.aclose()
-    changes.told(f"{ANNA} dis_gone")
+    changes.on_notify(f"{ANNA} dis_gone")
     assert await heard(staying) == [DiscussionDeleted("dis_gone")]
     await staying.aclose()
     assert changes._watchers == {}
-    changes.told(f"{ANNA} dis_gone")
-    changes.missed()
+    changes.on_notify(f"{ANNA} dis_gone")
+    changes.on_gap()
     assert changes._watchers == {}
 
 
-async def test_whoever_is_cut_off_while_waiting_is_not_remembered(changes: Changes) -> None:
-    following = changes.follow(ANNA)
+async def test_whoever_is_cut_off_while_waiting_is_not_remembered(changes: DiscussionChanges) -> None:
+    following = changes.stream_frames(ANNA)
     await heard(following)
     waiting = asyncio.ensure_future(anext(following))
     await asyncio.sleep(0)

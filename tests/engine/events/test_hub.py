@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from moot.engine import telemetry, waits
 from moot.engine.events import hub as module
-from moot.engine.events.hub import Feeds
+from moot.engine.events.hub import EventHub
 from moot.store.database import Database
 from moot.store.runs import event_log as stored
-from moot.store.runs.event_insert import Entry, news_of_others
-from moot.store.runs.event_log import Events, Standing
-from moot.store.runs.runs import Claim
-from moot.types.errors import StoreUnavailable
+from moot.store.runs.event_insert import EventLogEntry, decode_signal
+from moot.store.runs.event_log import EventLog, RunProgress
+from moot.store.runs.runs import RunLease
+from moot.types.errors import DatabaseUnavailable
 from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import eventually
 from tests.store.running import first_run
@@ -24,7 +24,7 @@ DELTA = '{"type":"text_delta","n":%d}'
 END = '{"type":"run_ended","n":%d}'
 
 
-class Shelf(Events):
+class Shelf(EventLog):
     """A log in memory that takes its time: what it returns is what was there when it was asked."""
 
     def __init__(self) -> None:
@@ -35,30 +35,30 @@ class Shelf(Events):
         self.answers.set()
         self.reads = self.looks = 0
 
-    async def read(self, id: str, after: int) -> list[tuple[int, str]]:
+    async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
         self.reads += 1
         if self.away:
-            raise StoreUnavailable("away")
-        page = list(enumerate(self.bodies, 1))[after : after + stored.A_PAGE]
+            raise DatabaseUnavailable("away")
+        page = list(enumerate(self.bodies, 1))[after : after + stored.EVENTS_PER_PAGE]
         for _ in range(self.slowness):
             await asyncio.sleep(0)
         await self.answers.wait()
         return page
 
-    async def newest(self, runs: Sequence[str]) -> dict[str, int]:
+    async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
         self.looks += 1
         if self.away:
-            raise StoreUnavailable("away")
+            raise DatabaseUnavailable("away")
         return {RUN: len(self.bodies)} if RUN in runs else {}
 
-    def told(self, signal: str) -> Iterator[tuple[str, int]]:
-        return news_of_others("we", signal)
+    def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
+        return decode_signal("we", signal)
 
 
 class Writer:
     """Adds to a shelf, and tells readers of it in one way or another."""
 
-    def __init__(self, shelf: Shelf, feeds: Feeds) -> None:
+    def __init__(self, shelf: Shelf, feeds: EventHub) -> None:
         self.shelf = shelf
         self.feeds = feeds
 
@@ -70,7 +70,7 @@ class Writer:
             case "here":
                 self.feeds.publish(RUN, first, new)
             case "elsewhere":
-                self.feeds.told(f"them,run_0:7,{RUN}:{len(self.shelf.bodies)}")
+                self.feeds.on_notify(f"them,run_0:7,{RUN}:{len(self.shelf.bodies)}")
             case "in silence":
                 pass
 
@@ -78,10 +78,10 @@ class Writer:
 class Reader:
     """Reads from a number on, and notes the numbers that it got."""
 
-    def __init__(self, feeds: Feeds, start: int, standing: Standing | None = None) -> None:
+    def __init__(self, feeds: EventHub, start: int, standing: RunProgress | None = None) -> None:
         self.start = start
         self.got: list[int] = []
-        self.task = asyncio.create_task(self._read(feeds.follow(RUN, start, standing)))
+        self.task = asyncio.create_task(self._read(feeds.subscribe(RUN, start, standing)))
 
     async def _read(self, stream: AsyncGenerator[list[bytes], None]) -> None:
         async with aclosing(stream):
@@ -112,8 +112,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REMEMBERED", 5)
-    monkeypatch.setattr(stored, "A_PAGE", 3)
+    monkeypatch.setattr(module, "MAX_BUFFERED_FRAMES", 5)
+    monkeypatch.setattr(stored, "EVENTS_PER_PAGE", 3)
 
 
 Step = st.one_of(
@@ -134,7 +134,7 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
         shrink(monkeypatch)
         shelf = Shelf()
         shelf.slowness = slowness
-        feeds = Feeds(shelf)
+        feeds = EventHub(shelf)
         writer = Writer(shelf, feeds)
         readers: list[Reader] = []
         for step, count in steps:
@@ -146,7 +146,7 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
                     await gone.leave()
                     assert whole(gone, gone.start + len(gone.got))
                 case "look":
-                    await feeds.look()
+                    await feeds.poll()
                 case "rest":
                     for _ in range(count):
                         await asyncio.sleep(0)
@@ -156,12 +156,12 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
         async with asyncio.timeout(60):
             await asyncio.gather(*(reader.task for reader in readers))
         assert all(whole(reader, len(shelf.bodies)) for reader in readers)
-        assert feeds._feeds == {}
+        assert feeds._streams == {}
 
 
 @asynccontextmanager
 async def reading(
-    feeds: Feeds, *starts: int, standing: Standing | None = None
+    feeds: EventHub, *starts: int, standing: RunProgress | None = None
 ) -> AsyncIterator[list[Reader]]:
     """Let readers come, and wait for news; what was read until then is not counted."""
     readers = [Reader(feeds, start, standing) for start in starts]
@@ -177,7 +177,7 @@ async def reading(
 
 async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, *[0] * 20) as readers:
         for _ in range(50):
@@ -190,7 +190,7 @@ async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new()
 async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None:
     shelf = Shelf()
     shelf.slowness = 3
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, *[0] * 20) as readers:
         for upto in (2, 4, 6):
@@ -201,25 +201,25 @@ async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None
 
 async def test_a_look_asks_the_database_once_for_all_runs() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     async with reading(feeds, *[0] * 20) as readers:
-        await feeds.look()
+        await feeds.poll()
         await asyncio.sleep(0.01)
         assert (shelf.looks, shelf.reads) == (1, 0)
         Writer(shelf, feeds).add(3, "in silence")
-        await feeds.look()
+        await feeds.poll()
         await eventually(lambda: all(whole(reader, 3) for reader in readers))
         assert (shelf.looks, shelf.reads) == (2, 1)
         Writer(shelf, feeds).add(1, "here")
-        await feeds.look()
+        await feeds.poll()
         assert shelf.looks == 2
 
 
 async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     async with reading(feeds, 0) as (reader,):
-        feeds.told(f"we,{RUN}:1")
+        feeds.on_notify(f"we,{RUN}:1")
         await asyncio.sleep(0.01)
         assert shelf.reads == 0
         Writer(shelf, feeds).add(1, "here")
@@ -229,9 +229,9 @@ async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> N
 
 async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     async with reading(feeds, 0) as (reader,):
-        feeds.told(f"them,{RUN}:7")
+        feeds.on_notify(f"them,{RUN}:7")
         await asyncio.sleep(0.01)
         assert shelf.reads == 1
         Writer(shelf, feeds).add(2, "here")
@@ -239,9 +239,9 @@ async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
 
 
 async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
     shelf = Shelf()
-    Writer(shelf, feeds := Feeds(shelf)).add(3, "in silence")
+    Writer(shelf, feeds := EventHub(shelf)).add(3, "in silence")
     shelf.away = True
     async with reading(feeds, 0) as (reader,):
         await eventually(lambda: shelf.reads > 2)
@@ -252,7 +252,7 @@ async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.Monke
 
 async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0) as (reader,):
         shelf.answers.clear()
@@ -266,7 +266,7 @@ async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> N
 @pytest.mark.usefixtures("small")
 async def test_more_than_a_page_that_another_process_wrote_comes_without_another_signal() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     async with reading(feeds, 0) as (reader,):
         Writer(shelf, feeds).add(20, "elsewhere")
         await eventually(lambda: whole(reader, 20))
@@ -274,7 +274,7 @@ async def test_more_than_a_page_that_another_process_wrote_comes_without_another
 
 async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_along() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0, 0) as (first, second):
         shelf.answers.clear()
@@ -288,10 +288,10 @@ async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_alon
 async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     shelf = Shelf()
-    feeds = Feeds(shelf)
-    looking = asyncio.create_task(feeds.look_for_ever())
+    feeds = EventHub(shelf)
+    looking = asyncio.create_task(feeds.poll_forever())
     async with reading(feeds, 0) as (reader,):
         Writer(shelf, feeds).add(3, "in silence")
         await eventually(lambda: whole(reader, 3))
@@ -302,14 +302,14 @@ async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
 @pytest.mark.usefixtures("small")
 async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     writer.add(1, "in silence")
-    async with aclosing(feeds.follow(RUN, 0)) as slow:
+    async with aclosing(feeds.subscribe(RUN, 0)) as slow:
         got = [number(frame) for frame in await anext(slow)]
         for _ in range(50):
             writer.add(2, "here")
-        assert len(feeds._feeds[RUN]._frames) == 5
+        assert len(feeds._streams[RUN]._frames) == 5
         writer.add(1, "here", END)
         async for frames in slow:
             assert len(frames) <= 5
@@ -318,30 +318,30 @@ async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
 
 
 async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there() -> None:
-    feeds = Feeds(Shelf())
-    async with aclosing(feeds.follow(RUN, 0)) as stream:
+    feeds = EventHub(Shelf())
+    async with aclosing(feeds.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        await feeds.look()
+        await feeds.poll()
         assert await waiting == []
 
 
 async def test_it_says_so_while_the_database_is_away_too() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
-    async with aclosing(feeds.follow(RUN, 0)) as stream:
+    feeds = EventHub(shelf)
+    async with aclosing(feeds.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
         shelf.away = True
-        await feeds.look()
+        await feeds.poll()
         assert await waiting == []
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
 async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     Writer(shelf, feeds).add(9, "in silence")
     Writer(shelf, feeds).add(1, "in silence", END)
     async with reading(feeds, start) as (reader,), asyncio.timeout(60):
@@ -352,7 +352,7 @@ async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> 
 @pytest.mark.usefixtures("small")
 async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0) as (ahead,), asyncio.timeout(60):
         writer.add(20, "here")
@@ -367,13 +367,13 @@ async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
 @pytest.mark.parametrize("start", [0, 5, 7])
 async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: int) -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     writer.add(6, "in silence")
     writer.add(1, "in silence", END)
     writer.add(2, "in silence")
     async with (
-        reading(feeds, start, standing=Standing(live=True, newest=9)) as (reader,),
+        reading(feeds, start, standing=RunProgress(live=True, last_seq=9)) as (reader,),
         asyncio.timeout(60),
     ):
         await eventually(lambda: whole(reader, 9))
@@ -385,12 +385,12 @@ async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: i
 
 async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_have_seen_its_end() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0) as (slow,), asyncio.timeout(60):
         writer.add(1, "here", END)
-        again = Reader(feeds, 1, Standing(live=True, newest=1))
-        await eventually(lambda: feeds._feeds[RUN].readers >= 1)
+        again = Reader(feeds, 1, RunProgress(live=True, last_seq=1))
+        await eventually(lambda: feeds._streams[RUN].readers >= 1)
         writer.add(1, "here")
         writer.add(1, "here", END)
         await again.task
@@ -400,7 +400,7 @@ async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_
 
 async def test_words_that_look_like_the_end_are_not_the_end() -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0) as (reader,):
         writer.add(1, "here", '{"type":"text_delta","text":"{\\"type\\":\\"run_ended\\"","n":%d}')
@@ -410,12 +410,12 @@ async def test_words_that_look_like_the_end_are_not_the_end() -> None:
 
 
 async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -> None:
-    before = telemetry.READERS._value.get()
-    feeds = Feeds(Shelf())
-    one, other = feeds.follow("run_a", 0), feeds.follow("run_b", 0)
+    before = telemetry.EVENT_READERS._value.get()
+    feeds = EventHub(Shelf())
+    one, other = feeds.subscribe("run_a", 0), feeds.subscribe("run_b", 0)
     waiting = [asyncio.ensure_future(anext(stream)) for stream in (one, other)]
     await asyncio.sleep(0.01)
-    assert telemetry.READERS._value.get() == before + 2
+    assert telemetry.EVENT_READERS._value.get() == before + 2
     feeds.publish("run_a", 1, [DELTA % 1])
     assert [number(frame) for frame in await waiting[0]] == [1]
     assert not waiting[1].done()
@@ -423,15 +423,15 @@ async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -
     await asyncio.gather(waiting[1], return_exceptions=True)
     for stream in (one, other):
         await stream.aclose()
-    assert feeds._feeds == {}
-    assert telemetry.READERS._value.get() == before
+    assert feeds._streams == {}
+    assert telemetry.EVENT_READERS._value.get() == before
     feeds.publish("run_a", 2, [DELTA % 2])
-    assert feeds._feeds == {}
+    assert feeds._streams == {}
 
 
 async def test_an_event_is_turned_into_bytes_once() -> None:
-    feeds = Feeds(Shelf())
-    streams = [feeds.follow(RUN, 0) for _ in range(2)]
+    feeds = EventHub(Shelf())
+    streams = [feeds.subscribe(RUN, 0) for _ in range(2)]
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0.01)
     feeds.publish(RUN, 1, [DELTA % 1])
@@ -444,25 +444,25 @@ async def test_an_event_is_turned_into_bytes_once() -> None:
 
 @ON_BOTH_DATABASES
 async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) -> None:
-    claim, log = await first_run(database), Events(database)
-    feeds = Feeds(log)
+    claim, log = await first_run(database), EventLog(database)
+    feeds = EventHub(log)
     at = 0
 
     async def write(count: int, body: str = DELTA) -> None:
         nonlocal at
         bodies = [body % number for number in range(at + 1, at + count + 1)]
-        await log.write([_entry(claim, at + 1, bodies)])
+        await log.write_entries([_entry(claim, at + 1, bodies)])
         at += count
         if at % 2:
             feeds.publish(claim.run, at - count + 1, bodies)
         else:
-            feeds.told(f"them,{claim.run}:{at}")
+            feeds.on_notify(f"them,{claim.run}:{at}")
 
     got: dict[int, list[int]] = {}
 
     async def read(start: int) -> None:
         got[start] = []
-        async with aclosing(feeds.follow(claim.run, start)) as stream:
+        async with aclosing(feeds.subscribe(claim.run, start)) as stream:
             async for frames in stream:
                 got[start] += [number(frame) for frame in frames]
 
@@ -475,19 +475,19 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
         assert numbers == list(range(start + 1, at + 1))
 
 
-def _entry(claim: Claim, first: int, bodies: list[str]) -> Entry:
-    return Entry(claim, first, bodies)
+def _entry(claim: RunLease, first: int, bodies: list[str]) -> EventLogEntry:
+    return EventLogEntry(claim, first, bodies)
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("start", [0, 3, 6, 7])
 async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: int) -> None:
     shelf = Shelf()
-    feeds = Feeds(shelf)
+    feeds = EventHub(shelf)
     writer = Writer(shelf, feeds)
     writer.add(6, "in silence")
     writer.add(1, "in silence", END)
-    tried_again = Standing(live=True, newest=7)
+    tried_again = RunProgress(live=True, last_seq=7)
     async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
         await eventually(lambda: all(whole(reader, 7) for reader in readers))
         assert not any(reader.task.done() for reader in readers)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.engine.events.subscription import Confluence, Frames
-from moot.types.errors import StoreUnavailable
+from moot.engine.events.subscription import FrameStream, StreamMerger
+from moot.types.errors import DatabaseUnavailable
 from tests.store.hearing import SECONDS, eventually
 
 
@@ -21,7 +21,7 @@ class Source:
         for batch in batches:
             self.coming.put_nowait(batch)
 
-    async def stream(self) -> Frames:
+    async def stream(self) -> FrameStream:
         try:
             while (some := await self.coming.get()) is not None:
                 if isinstance(some, Exception):
@@ -32,44 +32,44 @@ class Source:
             self.closed = True
 
 
-async def taken(flow: Frames) -> list[bytes]:
+async def taken(flow: FrameStream) -> list[bytes]:
     return await asyncio.wait_for(anext(flow), SECONDS)
 
 
 async def test_what_streams_brought_meanwhile_is_taken_together() -> None:
-    one, confluence = Source([b"a1"]), Confluence()
-    async with aclosing(confluence.flow(one.stream())) as flow:
+    one, confluence = Source([b"a1"]), StreamMerger()
+    async with aclosing(confluence.merge_streams(one.stream())) as flow:
         assert await taken(flow) == [b"a1"]
         others = [Source([b"b1", b"b2"], [b"b3"]), Source([b"c1"])]
         for other in others:
-            confluence.add(other.stream())
+            confluence.add_stream(other.stream())
         await eventually(lambda: all(other.brought for other in others))
         assert await taken(flow) == [b"b1", b"b2", b"c1"]
         assert await taken(flow) == [b"b3"]
 
 
 async def test_a_sign_of_life_is_passed_on() -> None:
-    async with aclosing(Confluence().flow(Source([], [b"a"]).stream())) as flow:
+    async with aclosing(StreamMerger().merge_streams(Source([], [b"a"]).stream())) as flow:
         assert [await taken(flow), await taken(flow)] == [[], [b"a"]]
 
 
 async def test_a_stream_may_come_while_others_flow_and_a_silent_one_holds_up_nobody() -> None:
     silent, late = Source(), Source([b"b1"], [b"b2"])
-    confluence = Confluence()
-    async with aclosing(confluence.flow(silent.stream())) as flow:
+    confluence = StreamMerger()
+    async with aclosing(confluence.merge_streams(silent.stream())) as flow:
         waiting = asyncio.ensure_future(taken(flow))
         await asyncio.sleep(0)
-        confluence.add(late.stream())
+        confluence.add_stream(late.stream())
         assert await waiting == [b"b1"]
         assert await taken(flow) == [b"b2"]
 
 
 async def test_it_ends_when_all_have_ended() -> None:
     one, other = Source([b"a"]), Source([b"b"])
-    confluence = Confluence()
-    async with aclosing(confluence.flow(one.stream())) as flow:
+    confluence = StreamMerger()
+    async with aclosing(confluence.merge_streams(one.stream())) as flow:
         assert await taken(flow) == [b"a"]
-        confluence.add(other.stream())
+        confluence.add_stream(other.stream())
         one.coming.put_nowait(None)
         assert await taken(flow) == [b"b"]
         other.coming.put_nowait(None)
@@ -79,11 +79,11 @@ async def test_it_ends_when_all_have_ended() -> None:
 
 async def test_of_a_reader_that_does_not_read_one_batch_of_every_stream_waits() -> None:
     sources = [Source(*([b"x"] for _ in range(50))) for _ in range(3)]
-    confluence = Confluence()
-    async with aclosing(confluence.flow(sources[0].stream())) as flow:
+    confluence = StreamMerger()
+    async with aclosing(confluence.merge_streams(sources[0].stream())) as flow:
         assert await taken(flow) == [b"x"]
         for source in sources[1:]:
-            confluence.add(source.stream())
+            confluence.add_stream(source.stream())
         for _ in range(100):
             await asyncio.sleep(0)
         assert [source.brought for source in sources] == [1, 1, 1]
@@ -91,11 +91,11 @@ async def test_of_a_reader_that_does_not_read_one_batch_of_every_stream_waits() 
 
 async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
     failing, other = Source(), Source()
-    confluence = Confluence()
-    confluence.add(other.stream())
-    async with aclosing(confluence.flow(failing.stream())) as flow:
-        failing.coming.put_nowait(StoreUnavailable("away"))
-        with pytest.raises(StoreUnavailable, match="away"):
+    confluence = StreamMerger()
+    confluence.add_stream(other.stream())
+    async with aclosing(confluence.merge_streams(failing.stream())) as flow:
+        failing.coming.put_nowait(DatabaseUnavailable("away"))
+        with pytest.raises(DatabaseUnavailable, match="away"):
             await taken(flow)
         assert failing.closed
         assert other.closed
@@ -104,10 +104,10 @@ async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
 @pytest.mark.parametrize("waiting", [True, False])
 async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
     before = asyncio.all_tasks()
-    one, other, confluence = Source([b"a"]), Source(), Confluence()
-    flow = confluence.flow(one.stream())
+    one, other, confluence = Source([b"a"]), Source(), StreamMerger()
+    flow = confluence.merge_streams(one.stream())
     await taken(flow)
-    confluence.add(other.stream())
+    confluence.add_stream(other.stream())
     if waiting:
         reading = asyncio.ensure_future(anext(flow))
         await asyncio.sleep(0.01)
@@ -125,7 +125,7 @@ async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
 
 async def test_before_anybody_reads_nothing_is_begun() -> None:
     before, source = asyncio.all_tasks(), Source([b"a"])
-    flow = Confluence().flow(source.stream())
+    flow = StreamMerger().merge_streams(source.stream())
     await asyncio.sleep(0)
     await flow.aclose()
     assert (source.brought, asyncio.all_tasks()) == (0, before)
@@ -138,7 +138,7 @@ async def test_before_anybody_reads_nothing_is_begun() -> None:
 async def test_every_stream_comes_whole_and_in_order(
     streams: list[list[tuple[int, int]]], pauses: list[int]
 ) -> None:
-    async def stream(name: int) -> Frames:
+    async def stream(name: int) -> FrameStream:
         place = 0
         for size, pause in streams[name]:
             for _ in range(pause):
@@ -146,12 +146,12 @@ async def test_every_stream_comes_whole_and_in_order(
             yield [b"%d:%d" % (name, number) for number in range(place, place + size)]
             place += size
 
-    confluence = Confluence()
+    confluence = StreamMerger()
     for name in range(1, len(streams)):
-        confluence.add(stream(name))
+        confluence.add_stream(stream(name))
     got: defaultdict[int, list[int]] = defaultdict(list)
     turns = 0
-    async with aclosing(confluence.flow(stream(0))) as flow:
+    async with aclosing(confluence.merge_streams(stream(0))) as flow:
         async for frames in flow:
             for frame in frames:
                 of, _, number = frame.partition(b":")

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from moot.engine.events import hub as feeding
-from moot.engine.events.discussion_changes import Changes
-from moot.engine.events.hub import Feeds
-from moot.engine.events.subscription import Following
+from moot.engine.events.discussion_changes import DiscussionChanges
+from moot.engine.events.hub import EventHub
+from moot.engine.events.subscription import DiscussionSubscription
 from moot.store.database import Database
-from moot.store.discussions.discussions import Discussions, tell_change
+from moot.store.discussions.discussions import Discussions, notify_discussion_change
 from moot.store.runs import event_log as stored
-from moot.store.runs.approvals import Permissions
-from moot.store.runs.event_insert import Ending, Entry, news_of_others
-from moot.store.runs.event_log import Events, Standing
+from moot.store.runs.approvals import Approvals
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, decode_signal
+from moot.store.runs.event_log import EventLog, RunProgress
 from moot.store.schema import run
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import NotFound
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import eventually, listening
 from tests.store.people import ANNA, BERT, discuss, settle
@@ -36,7 +36,7 @@ TABLE = Discussion(
     title="A table",
     status="active",
     mode="single",
-    participants=seat(("scripted/echo",)),
+    participants=make_participants(("scripted/echo",)),
     rounds=2,
     persona=None,
     project=None,
@@ -53,14 +53,14 @@ TABLE = Discussion(
 class Reader:
     """Reads a discussion, and notes what came, and the numbers of each run's events in their order."""
 
-    def __init__(self, following: Following) -> None:
+    def __init__(self, following: DiscussionSubscription) -> None:
         self.types: list[str] = []
         self.got: defaultdict[str, list[int]] = defaultdict(list)
         self.frames: list[bytes] = []
         self.task = asyncio.create_task(self._read(following))
 
-    async def _read(self, following: Following) -> None:
-        async with aclosing(following.frames()) as frames:
+    async def _read(self, following: DiscussionSubscription) -> None:
+        async with aclosing(following.stream_frames()) as frames:
             async for some in frames:
                 self.frames += some
                 for frame in some:
@@ -80,7 +80,7 @@ class Reader:
         await asyncio.gather(self.task, return_exceptions=True)
 
 
-class Shelf(Events):
+class Shelf(EventLog):
     """The logs of a discussion's runs in memory; what is returned is how it was when somebody asked, a while ago."""
 
     def __init__(self) -> None:
@@ -92,21 +92,21 @@ class Shelf(Events):
         for _ in range(self.slowness):
             await asyncio.sleep(0)
 
-    async def read(self, id: str, after: int) -> list[tuple[int, str]]:
-        page = list(enumerate(self.bodies[id], 1))[after : after + stored.A_PAGE]
+    async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
+        page = list(enumerate(self.bodies[id], 1))[after : after + stored.EVENTS_PER_PAGE]
         await self._slowly()
         return page
 
-    async def newest(self, runs: Sequence[str]) -> dict[str, int]:
+    async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
         return {id: len(self.bodies[id]) for id in runs}
 
-    def told(self, signal: str) -> Iterator[tuple[str, int]]:
-        return news_of_others("we", signal)
+    def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
+        return decode_signal("we", signal)
 
-    def stand(self) -> dict[str, Standing]:
-        return {id: Standing(id in self.live, len(bodies)) for id, bodies in self.bodies.items()}
+    def stand(self) -> dict[str, RunProgress]:
+        return {id: RunProgress(id in self.live, len(bodies)) for id, bodies in self.bodies.items()}
 
-    async def standings(self, tenant: str, discussion: str) -> dict[str, Standing]:
+    async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
         assert (tenant, discussion) == (ANNA, TABLE.id)
         found = self.stand()
         await self._slowly()
@@ -119,7 +119,7 @@ class OneTable(Discussions):
     def __init__(self) -> None:
         self.is_there = True
 
-    async def get(self, tenant: str, id: str) -> Discussion:
+    async def get_discussion(self, tenant: str, id: str) -> Discussion:
         if not self.is_there or id != TABLE.id:
             raise NotFound("gone")
         return TABLE
@@ -128,10 +128,10 @@ class OneTable(Discussions):
         return ()
 
 
-class Unasked(Permissions):
+class Unasked(Approvals):
     def __init__(self) -> None: ...
 
-    async def asking(self, runs: Collection[str]) -> tuple[str, ...]:
+    async def runs_awaiting_approval(self, runs: Collection[str]) -> tuple[str, ...]:
         return ()
 
 
@@ -141,9 +141,9 @@ class Room:
     def __init__(self, slowness: int = 0) -> None:
         self.shelf = Shelf()
         self.shelf.slowness = slowness
-        self.feeds = Feeds(self.shelf)
+        self.feeds = EventHub(self.shelf)
         self.discussions = OneTable()
-        self.changes = Changes(self.discussions, Unasked())
+        self.changes = DiscussionChanges(self.discussions, Unasked())
 
     def begin(self) -> str:
         id = f"run_{len(self.shelf.bodies)}"
@@ -156,7 +156,7 @@ class Room:
         self.changed()
 
     def changed(self) -> None:
-        self.changes.told(f"{ANNA} {TABLE.id}")
+        self.changes.on_notify(f"{ANNA} {TABLE.id}")
 
     def add(self, id: str, count: int = 1, how: str = "here", body: str = DELTA) -> None:
         first = len(self.shelf.bodies[id]) + 1
@@ -165,21 +165,21 @@ class Room:
         if how == "here":
             self.feeds.publish(id, first, new)
         else:
-            self.feeds.told(f"them,{id}:{first + count - 1}")
+            self.feeds.on_notify(f"them,{id}:{first + count - 1}")
 
     def end(self, id: str, how: str = "here") -> None:
         self.add(id, 1, how, END)
         self.shelf.live.discard(id)
         self.changed()
 
-    def reader(self, found: Mapping[str, Standing], after: Mapping[str, int] = {}) -> Reader:
-        following = Following(
+    def reader(self, found: Mapping[str, RunProgress], after: Mapping[str, int] = {}) -> Reader:
+        following = DiscussionSubscription(
             self.changes,
             self.shelf,
             self.feeds,
             tenant=ANNA,
             discussion=TABLE.id,
-            found=found,
+            progress=found,
             after=after,
         )
         return Reader(following)
@@ -229,7 +229,7 @@ async def test_runs_that_begin_later_come_in_the_same_stream_side_by_side() -> N
         room.end(one)
         room.add(other)
         await eventually(lambda: reader.has(run_0=(0, 4), run_1=(0, 4)))
-        await eventually(lambda: list(room.feeds._feeds) == [other])
+        await eventually(lambda: list(room.feeds._streams) == [other])
 
 
 async def test_a_run_that_begins_and_ends_before_anybody_looks_is_told_too() -> None:
@@ -254,7 +254,7 @@ async def test_a_run_that_is_tried_again_goes_on_after_what_was_sent() -> None:
             room.add(id, 2)
             room.end(id)
             await eventually(lambda: reader.has(run_0=(0, last)))  # noqa: B023 - at once
-            await eventually(lambda: not room.feeds._feeds)
+            await eventually(lambda: not room.feeds._streams)
             room.again(id)
 
 
@@ -262,7 +262,7 @@ async def test_a_run_that_is_tried_again_before_its_end_was_sent_goes_on() -> No
     room = Room()
     id = room.begin()
     async with room.reading() as reader:
-        await eventually(lambda: id in room.feeds._feeds)
+        await eventually(lambda: id in room.feeds._streams)
         await asyncio.sleep(0.01)
         room.add(id, 2)
         room.end(id)
@@ -297,7 +297,7 @@ async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(after: 
         room.add(id, 2)
         await eventually(lambda: reader.has(run_0=(first, 5)))
         room.end(id)
-        await eventually(lambda: reader.has(run_0=(first, 6)) and not room.feeds._feeds)
+        await eventually(lambda: reader.has(run_0=(first, 6)) and not room.feeds._streams)
 
 
 async def test_changes_that_may_have_been_missed_are_made_good() -> None:
@@ -305,7 +305,7 @@ async def test_changes_that_may_have_been_missed_are_made_good() -> None:
     async with room.reading() as reader:
         room.shelf.bodies["run_0"] = []
         room.add("run_0", 4)
-        room.changes.missed()
+        room.changes.on_gap()
         await eventually(lambda: reader.has(run_0=(0, 4)))
 
 
@@ -319,14 +319,14 @@ async def test_when_the_discussion_is_deleted_that_is_told_and_nothing_waits() -
         room.discussions.is_there = False
         room.changed()
         await eventually(lambda: "discussion_deleted" in reader.types)
-        assert not room.feeds._feeds
+        assert not room.feeds._streams
 
 
 async def test_a_frame_is_the_one_that_all_readers_of_the_run_are_sent() -> None:
     room = Room()
     id = room.begin()
     async with room.reading() as one, room.reading() as other:
-        await eventually(lambda: id in room.feeds._feeds and room.feeds._feeds[id].readers == 2)
+        await eventually(lambda: id in room.feeds._streams and room.feeds._streams[id].readers == 2)
         await asyncio.sleep(0.01)
         room.add(id)
         await eventually(lambda: one.has(run_0=(0, 1)) and other.has(run_0=(0, 1)))
@@ -339,13 +339,13 @@ async def test_of_a_reader_that_leaves_nothing_is_kept() -> None:
     room.begin()
     async with room.reading() as reader:
         room.add("run_0")
-        await eventually(lambda: reader.has(run_0=(0, 1)) and len(room.feeds._feeds) == 2)
+        await eventually(lambda: reader.has(run_0=(0, 1)) and len(room.feeds._streams) == 2)
     assert asyncio.all_tasks() == before
-    assert room.feeds._feeds == {}
+    assert room.feeds._streams == {}
     assert room.changes._watchers == {}
 
 
-Joined = tuple[Reader, dict[str, Standing], dict[str, int]]
+Joined = tuple[Reader, dict[str, RunProgress], dict[str, int]]
 STEPS = ["begin", "join", "look", "rest", "here", "elsewhere", "end", "again"]
 Step = st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9))
 
@@ -355,8 +355,8 @@ async def test_any_reader_is_told_of_every_run_that_goes_on_once_and_in_order(
     steps: list[tuple[str, int, int]], slowness: int
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(feeding, "REMEMBERED", 5)
-        monkeypatch.setattr(stored, "A_PAGE", 3)
+        monkeypatch.setattr(feeding, "MAX_BUFFERED_FRAMES", 5)
+        monkeypatch.setattr(stored, "EVENTS_PER_PAGE", 3)
         before, room = asyncio.all_tasks(), Room(slowness)
         readers: list[Joined] = []
         for step, which, count in steps:
@@ -366,12 +366,12 @@ async def test_any_reader_is_told_of_every_run_that_goes_on_once_and_in_order(
         stood = room.shelf.stand()
         for reader, found, after in readers:
             wanted = {
-                id: (after.get(id, 0), now.newest)
+                id: (after.get(id, 0), now.last_seq)
                 for id, now in stood.items()
-                if (id in after or found.get(id) != now) and now.newest > after.get(id, 0)
+                if (id in after or found.get(id) != now) and now.last_seq > after.get(id, 0)
             }
             await eventually(lambda: reader.has(**wanted))  # noqa: B023 - at once
-        await eventually(lambda: not room.feeds._feeds)
+        await eventually(lambda: not room.feeds._streams)
         for reader, *_ in readers:
             await reader.leave()
         assert asyncio.all_tasks() == before
@@ -390,13 +390,13 @@ async def done(room: Room, readers: list[Joined], step: str, which: int, count: 
         case "again" if over:
             room.again(over[which % len(over)])
         case "look":
-            await room.feeds.look()
+            await room.feeds.poll()
         case "rest":
             for _ in range(count):
                 await asyncio.sleep(0)
         case "join":
             found = room.shelf.stand()
-            after = {id: count % (found[id].newest + 1) for id in sorted(found)[:which]}
+            after = {id: count % (found[id].last_seq + 1) for id in sorted(found)[:which]}
             readers.append((room.reader(found, after), found, after))
         case _:
             pass
@@ -407,20 +407,20 @@ class House:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.events = Events(database)
-        self.feeds = Feeds(self.events)
-        self.changes = Changes(Discussions(database), Permissions(database))
-        database.listen("moot_changes", self.changes.told)
-        database.listen("moot_events", self.feeds.told)
+        self.events = EventLog(database)
+        self.feeds = EventHub(self.events)
+        self.changes = DiscussionChanges(Discussions(database), Approvals(database))
+        database.subscribe("moot_changes", self.changes.on_notify)
+        database.subscribe("moot_events", self.feeds.on_notify)
 
     async def reader(self, discussion: str, **after: int) -> Reader:
-        following = Following(
+        following = DiscussionSubscription(
             self.changes,
             self.events,
             self.feeds,
             tenant=ANNA,
             discussion=discussion,
-            found=await self.events.standings(ANNA, discussion),
+            progress=await self.events.discussion_progress(ANNA, discussion),
             after=after,
         )
         return Reader(following)
@@ -429,9 +429,9 @@ class House:
 class Elsewhere:
     """Who executes runs, in another process as far as readers know; on SQLite there is only one."""
 
-    def __init__(self, database: Database, feeds: Feeds) -> None:
+    def __init__(self, database: Database, feeds: EventHub) -> None:
         self.database = database
-        self.events = Events(database)
+        self.events = EventLog(database)
         self.feeds = feeds
 
     async def write(self, id: str, count: int, *, end: bool = False) -> None:
@@ -440,20 +440,20 @@ class Elsewhere:
         bodies = [DELTA % (id, number) for number in range(first, first + count)]
         if end:
             bodies[-1] = END % (id, bodies and first + count - 1)
-        ending = Ending("completed", time.time()) if end else None
-        await self.events.write([Entry(owned, first, bodies, None, ending)])
+        ending = RunEnding("completed", time.time()) if end else None
+        await self.events.write_entries([EventLogEntry(owned, first, bodies, None, ending)])
         if not self.database.is_postgres:
             self.feeds.publish(id, first, bodies)
 
     async def again(self, id: str, discussion: str) -> None:
         async with self.database.write() as connection:
             await connection.execute(update(run).where(run.c.id == id).values(status="waiting"))
-            await tell_change(self.database, connection, ANNA, discussion)
+            await notify_discussion_change(self.database, connection, ANNA, discussion)
 
     async def begin(self, discussion: Discussion) -> str:
         id = (await start(self.database, discussion)).id
         async with self.database.write() as connection:
-            await tell_change(self.database, connection, ANNA, discussion.id)
+            await notify_discussion_change(self.database, connection, ANNA, discussion.id)
         return id
 
 
@@ -481,5 +481,5 @@ async def test_on_a_real_database_a_reader_is_told_of_what_is_done_elsewhere(dat
         await there.write(live, 2, end=True)
         await eventually(lambda: reader.has(**{live: (1, 8), later: (0, 2)}))
         await reader.leave()
-        assert house.feeds._feeds == {}
+        assert house.feeds._streams == {}
         assert house.changes._watchers == {}

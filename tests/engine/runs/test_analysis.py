@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 
-from moot.prompts.tasks.claims import ledger
-from moot.prompts.tasks.debate_summary import agreement, summary
-from moot.prompts.tasks.ranking import ballot
-from moot.prompts.tasks.task import Ask
+from moot.prompts.tasks.claims import claims_task
+from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
+from moot.prompts.tasks.ranking import vote_task
+from moot.prompts.tasks.task import BuildTask
 from moot.providers.scripted.scripts import Script
-from moot.types.billing import Purpose
+from moot.types.billing import CallPurpose
 from moot.types.chunks import Usage
 from moot.types.errors import MissingKey
-from moot.types.events import Agreed, BallotCast, Finding, LedgerMade, Notice, SummaryMade
-from moot.types.participants import seat
+from moot.types.events import Agreed, AnalysisResult, BallotCast, LedgerMade, Notice, SummaryMade
+from moot.types.participants import make_participants
 from tests.api import debating
 from tests.engine.tables import QUESTION, Recorded, Stage
 from tests.engine.turns.test_runner import spoken
@@ -26,19 +26,19 @@ SAID = [
     spoken("gamma", debating.PERHAPS, "initial"),
     spoken("gamma", debating.CONVINCED, "debate"),
 ]
-TABLE = seat(("yes",) * 3)
-ASKS: dict[Purpose, Ask] = {
-    "gate": agreement,
-    "summary": partial(summary, participants=TABLE),
-    "ledger": ledger,
-    "ranking": partial(ballot, voter="alpha"),
+TABLE = make_participants(("yes",) * 3)
+ASKS: dict[CallPurpose, BuildTask] = {
+    "gate": agreement_task,
+    "summary": partial(debate_summary_task, participants=TABLE),
+    "ledger": claims_task,
+    "ranking": partial(vote_task, voter="alpha"),
 }
 
 
 class Priced(Recorded):
     """Every token costs a cent."""
 
-    def cost(self, model: str, usage: Usage) -> float | None:
+    def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         return (usage.input + usage.output) / 100
 
 
@@ -47,18 +47,18 @@ def stage(script: Script | None = None, **more: object) -> Stage:
     return Stage("debate", "yes", "yes", "yes", said=SAID, provider=provider, **more)  # type: ignore[arg-type]
 
 
-async def find(table: Stage, purpose: Purpose) -> Finding | None:
-    return await table.table.find(purpose, table.table.plan.participants[0], ASKS[purpose])
+async def find(table: Stage, purpose: CallPurpose) -> AnalysisResult | None:
+    return await table.table.run_analysis(purpose, table.table.plan.participants[0], ASKS[purpose])
 
 
 @pytest.mark.parametrize(
     ("purpose", "kind"),
     [("gate", Agreed), ("summary", SummaryMade), ("ledger", LedgerMade), ("ranking", BallotCast)],
 )
-async def test_what_was_found_is_kept_with_its_price(purpose: Purpose, kind: type) -> None:
+async def test_what_was_found_is_kept_with_its_price(purpose: CallPurpose, kind: type) -> None:
     table = stage()
     told = await find(table, purpose)
-    (found,) = table.transcript.found
+    (found,) = table.transcript.analysis_results
     assert told == found
     (charge,) = table.transcript.charges
     assert isinstance(found, kind)
@@ -70,7 +70,7 @@ async def test_what_was_found_is_kept_with_its_price(purpose: Purpose, kind: typ
 
 
 @pytest.mark.parametrize("purpose", ASKS)
-async def test_the_same_is_not_asked_twice(purpose: Purpose) -> None:
+async def test_the_same_is_not_asked_twice(purpose: CallPurpose) -> None:
     table = stage()
     first = await find(table, purpose)
     assert first is not None
@@ -81,10 +81,10 @@ async def test_the_same_is_not_asked_twice(purpose: Purpose) -> None:
 async def test_when_more_was_said_it_is_asked_anew() -> None:
     table = stage()
     await find(table, "summary")
-    table.transcript.said.append(spoken("alpha", debating.STILL_YES, "debate"))
+    table.transcript.messages.append(spoken("alpha", debating.STILL_YES, "debate"))
     await find(table, "summary")
     assert len(table.provider.asked) == 2
-    assert len({found.basis for found in table.transcript.found}) == 2
+    assert len({found.basis for found in table.transcript.analysis_results}) == 2
 
 
 async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_told_of() -> None:
@@ -94,7 +94,7 @@ async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_t
     assert isinstance(notice, Notice)
     assert notice.kind == "missing"
     assert notice.message.startswith("There is no summary from yes. yes was asked twice and")
-    assert table.transcript.found == []
+    assert table.transcript.analysis_results == []
     first, second = table.asked
     assert second[:-2] == first
     assert second[-2] == ("assistant", "I would rather not.")
@@ -105,7 +105,7 @@ async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_t
 @pytest.mark.parametrize(
     ("purpose", "words"), [("gate", "word on whether the answers agree"), ("ranking", "ballot")]
 )
-async def test_what_is_missing_is_named_in_plain_words(purpose: Purpose, words: str) -> None:
+async def test_what_is_missing_is_named_in_plain_words(purpose: CallPurpose, words: str) -> None:
     table = stage(Script(answer="I would rather not."))
     assert await find(table, purpose) is None
     (notice,) = table.transcript.events
@@ -142,7 +142,7 @@ async def test_without_a_key_nobody_is_asked_and_nothing_is_paid() -> None:
 
 async def test_nothing_is_asked_when_the_run_is_to_end() -> None:
     table = stage()
-    table.stop.request()
+    table.stop.request_stop()
     assert await find(table, "summary") is None
     assert table.asked == []
-    assert table.transcript.found == []
+    assert table.transcript.analysis_results == []

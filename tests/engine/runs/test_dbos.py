@@ -10,10 +10,10 @@ import sqlalchemy
 from sqlalchemy import delete, text
 
 from moot.engine.runs import dbos as books
-from moot.engine.runs.dbos import Books
+from moot.engine.runs.dbos import DbosBackend
 from moot.store.database import Database
 from moot.store.schema import worker
-from moot.types.errors import StoreUnavailable
+from moot.types.errors import DatabaseUnavailable
 from tests.databases import migrated
 from tests.store.running import OTHER, WORKER, first_run
 
@@ -33,29 +33,29 @@ def tables(path: Path) -> set[str]:
 
 
 async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(file: Database) -> None:
-    await books.prepare(dbos, file)
-    assert books.file(file).name == "moot.runs.db"
-    assert {"workflow_status", "operation_outputs"} <= tables(books.file(file))
-    with closing(sqlite3.connect(books.file(file))) as connection:
+    await books.prepare_dbos_database(dbos, file)
+    assert books.dbos_file_path(file).name == "moot.runs.db"
+    assert {"workflow_status", "operation_outputs"} <= tables(books.dbos_file_path(file))
+    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 async def test_books_that_are_there_are_kept(file: Database) -> None:
-    await books.prepare(dbos, file)
-    with closing(sqlite3.connect(books.file(file))) as connection, connection:
+    await books.prepare_dbos_database(dbos, file)
+    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection, connection:
         connection.execute("CREATE TABLE ours (id)")
-    await books.prepare(dbos, file)
-    assert "ours" in tables(books.file(file))
+    await books.prepare_dbos_database(dbos, file)
+    assert "ours" in tables(books.dbos_file_path(file))
 
 
 async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
     file: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(sqlite3.connect(books.file(file))) as connection:
+    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection:
         connection.execute("CREATE TABLE dbos_migrations (version INTEGER NOT NULL PRIMARY KEY)")
         connection.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
-    await books.prepare(dbos, file)
-    assert "operation_outputs" in tables(books.file(file))
+    await books.prepare_dbos_database(dbos, file)
+    assert "operation_outputs" in tables(books.dbos_file_path(file))
     assert "begun anew" in caplog.text
 
 
@@ -66,26 +66,26 @@ async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
         return "done"
 
     async def execute(run: str, revision: int) -> None:
-        await came.put((run, revision, await opened.step("part", part)))
+        await came.put((run, revision, await opened.run_step("part", part)))
 
-    opened = await books.opened(file, WORKER, execute)
+    opened = await books.launch_dbos(file, WORKER, execute)
     try:
-        await opened.start("run_1", 2)
+        await opened.start_workflow("run_1", 2)
         assert await asyncio.wait_for(came.get(), 60) == ("run_1", 2, "done")
     finally:
         await opened.close()
 
 
 async def test_what_is_no_database_at_all_is_begun_anew(file: Database) -> None:
-    books.file(file).write_bytes(b"not a database, but long enough to be taken for one" * 20)
-    await books.prepare(dbos, file)
-    assert "operation_outputs" in tables(books.file(file))
+    books.dbos_file_path(file).write_bytes(b"not a database, but long enough to be taken for one" * 20)
+    await books.prepare_dbos_database(dbos, file)
+    assert "operation_outputs" in tables(books.dbos_file_path(file))
 
 
 async def test_postgres_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(books, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(books, "RETRY_SECONDS", 0.0)
     asked: list[str] = []
 
     def migrate(url: str) -> None:
@@ -94,7 +94,7 @@ async def test_postgres_is_waited_for(
             raise sqlalchemy.exc.OperationalError("SELECT 1", {}, OSError("nobody is there"))
 
     monkeypatch.setattr(dbos.DBOS, "migrate", migrate)
-    await books.prepare(dbos, Database("postgresql://nobody@127.0.0.1:1/moot"))
+    await books.prepare_dbos_database(dbos, Database("postgresql://nobody@127.0.0.1:1/moot"))
     assert len(asked) == 3
     assert "nobody is there" in str([record.__dict__["reason"] for record in caplog.records])
 
@@ -118,12 +118,12 @@ class Dead:
 
 
 async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
-    await Books(done := Dead(), nothing).recover(WORKER)
+    await DbosBackend(done := Dead(), nothing).recover_worker(WORKER)
     assert done.recovered == [WORKER]
-    with pytest.raises(StoreUnavailable, match="could be taken over yet"):
-        await Books(Dead("run_1"), nothing).recover(WORKER)
-    with pytest.raises(StoreUnavailable, match="cannot be read"):
-        await Books(Dead(away=True), nothing).recover(WORKER)
+    with pytest.raises(DatabaseUnavailable, match="could be taken over yet"):
+        await DbosBackend(Dead("run_1"), nothing).recover_worker(WORKER)
+    with pytest.raises(DatabaseUnavailable, match="cannot be read"):
+        await DbosBackend(Dead(away=True), nothing).recover_worker(WORKER)
 
 
 async def nothing(_run: str, _revision: int) -> None:
@@ -132,14 +132,14 @@ async def nothing(_run: str, _revision: int) -> None:
 
 async def test_strangers_are_those_who_have_runs_and_are_no_workers(tmp_path: Path) -> None:
     async with migrated("postgres", tmp_path) as database:
-        await books.prepare(dbos, database)
+        await books.prepare_dbos_database(dbos, database)
         await first_run(database)
         rows = [("1", "PENDING", WORKER), ("2", "PENDING", "gone"), ("3", "SUCCESS", "long gone")]
         async with database.write() as connection:
             for id, status, name in rows:
                 await connection.execute(text(PENDING), {"id": id, "status": status, "worker": name})
-        assert await books.strangers(database) == ["gone"]
+        assert await books.unregistered_workers(database) == ["gone"]
         async with database.write() as connection:
             await connection.execute(delete(worker).where(worker.c.id == WORKER))
-        assert sorted(await books.strangers(database)) == ["gone", WORKER]
-        assert OTHER not in await books.strangers(database)
+        assert sorted(await books.unregistered_workers(database)) == ["gone", WORKER]
+        assert OTHER not in await books.unregistered_workers(database)

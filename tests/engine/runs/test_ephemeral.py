@@ -8,29 +8,35 @@ from unittest.mock import MagicMock
 import pytest
 
 from moot.engine.runs import ephemeral as module
-from moot.engine.runs.ephemeral import WAITING, Relay, Sitting, Sittings, check_files
+from moot.engine.runs.ephemeral import (
+    MAX_QUEUED_BATCHES,
+    EphemeralRun,
+    EphemeralRuns,
+    MemoryStream,
+    check_files,
+)
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
-from moot.streaming.cancellation import Stop
+from moot.providers.registry import ResolvedModel
+from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge
 from moot.types.discussions import Message
 from moot.types.errors import OverBudget, UsageError
 from moot.types.events import Event, RunEnded, TextDelta, TurnEnded
-from moot.types.participants import seat
-from moot.types.requests import File, assistant, user
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.requests import File, assistant_message, user_message
+from moot.types.run_plan import RunPlan
 from tests.engine.tables import SPEAKER, Recorded
 
 
 @pytest.fixture
-def relay() -> Relay[int]:
-    return Relay()
+def relay() -> MemoryStream[int]:
+    return MemoryStream()
 
 
-async def told(relay: Relay[int], *numbers: int) -> None:
+async def told(relay: MemoryStream[int], *numbers: int) -> None:
     for number in numbers:
-        await relay.tell([number])
-    await relay.end()
+        await relay.send_batch([number])
+    await relay.send_end()
 
 
 async def settled() -> None:
@@ -39,49 +45,49 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_is_told_is_read_in_its_order_and_to_its_end(relay: Relay[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(3 * WAITING)))
-    read = [number async for some in relay.read() for number in some]
+async def test_what_is_told_is_read_in_its_order_and_to_its_end(relay: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(3 * MAX_QUEUED_BATCHES)))
+    read = [number async for some in relay.receive_batches() for number in some]
     await telling
-    assert read == list(range(3 * WAITING))
+    assert read == list(range(3 * MAX_QUEUED_BATCHES))
 
 
 async def test_a_reader_that_waits_looks_up_now_and_then(
-    relay: Relay[int], monkeypatch: pytest.MonkeyPatch
+    relay: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
-    async with aclosing(relay.read()) as reading:
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
+    async with aclosing(relay.receive_batches()) as reading:
         assert await anext(reading) == []
         assert await anext(reading) == []
-        await relay.tell([1])
+        await relay.send_batch([1])
         assert [1] in [await anext(reading), await anext(reading)], "and misses nothing"
 
 
-async def test_who_tells_waits_for_a_slow_reader(relay: Relay[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(WAITING + 1)))
+async def test_who_tells_waits_for_a_slow_reader(relay: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(MAX_QUEUED_BATCHES + 1)))
     await settled()
-    assert relay._waiting.qsize() == WAITING
+    assert relay._queue.qsize() == MAX_QUEUED_BATCHES
     assert not telling.done()
-    async with aclosing(relay.read()) as reading:
+    async with aclosing(relay.receive_batches()) as reading:
         assert await anext(reading) == [0]
         await settled()
-        assert relay._waiting.qsize() == WAITING
+        assert relay._queue.qsize() == MAX_QUEUED_BATCHES
     async with asyncio.timeout(60):
         await telling
 
 
-async def test_nobody_waits_for_a_reader_that_has_left(relay: Relay[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(3 * WAITING)))
-    async with aclosing(relay.read()) as reading:
+async def test_nobody_waits_for_a_reader_that_has_left(relay: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(3 * MAX_QUEUED_BATCHES)))
+    async with aclosing(relay.receive_batches()) as reading:
         await anext(reading)
     async with asyncio.timeout(60):
         await telling
-    assert relay._waiting.qsize() <= 1
+    assert relay._queue.qsize() <= 1
 
 
-async def test_it_is_over_when_all_was_read(relay: Relay[int]) -> None:
+async def test_it_is_over_when_all_was_read(relay: MemoryStream[int]) -> None:
     telling = asyncio.create_task(told(relay, 1))
-    async with aclosing(relay.read()) as reading:
+    async with aclosing(relay.receive_batches()) as reading:
         assert await anext(reading) == [1]
         await settled()
         assert not telling.done(), "the reader has not come back"
@@ -91,12 +97,12 @@ async def test_it_is_over_when_all_was_read(relay: Relay[int]) -> None:
 
 
 async def test_a_reader_does_not_wait_for_who_was_lost(
-    relay: Relay[int], monkeypatch: pytest.MonkeyPatch
+    relay: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
-    await relay.tell([1])
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
+    await relay.send_batch([1])
     relay.close()
-    assert [some async for some in relay.read()] == [[1]]
+    assert [some async for some in relay.receive_batches()] == [[1]]
 
 
 class Till:
@@ -105,34 +111,36 @@ class Till:
         self._empty = empty
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
+    async def within_budget(self) -> AsyncIterator[None]:
         if self._empty:
             raise OverBudget("Nothing is left.")
         yield
 
-    async def pay(self, charges: Sequence[Charge]) -> None:
+    async def record_charges(self, charges: Sequence[Charge]) -> None:
         self.paid += charges
 
 
-def sitting(*scripts: str, provider: Recorded | None = None, earlier: tuple[Message, ...] = ()) -> Sitting:
+def sitting(
+    *scripts: str, provider: Recorded | None = None, earlier: tuple[Message, ...] = ()
+) -> EphemeralRun:
     provider = provider or Recorded({})
-    participants = seat(scripts)
-    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
-    plan = Plan(
+    participants = make_participants(scripts)
+    chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = RunPlan(
         mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False
     )
-    return Sitting(plan=plan, question=user("Why?"), chains=chains, earlier=earlier)
+    return EphemeralRun(plan=plan, question=user_message("Why?"), chains=chains, earlier=earlier)
 
 
-async def emptied(sittings: Sittings) -> None:
+async def emptied(sittings: EphemeralRuns) -> None:
     async with asyncio.timeout(60):
         while len(sittings):
             await asyncio.sleep(0.001)
 
 
 async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
-    sittings, till = Sittings(SPEAKER), Till()
-    heard: list[Event] = [e async for some in sittings.hold(sitting("echo", "echo"), till) for e in some]
+    sittings, till = EphemeralRuns(SPEAKER), Till()
+    heard: list[Event] = [e async for some in sittings.stream(sitting("echo", "echo"), till) for e in some]
     assert isinstance(heard[-1], RunEnded)
     assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
     assert [charge.purpose for charge in till.paid] == ["answer", "answer"]
@@ -153,15 +161,15 @@ async def test_what_was_said_before_is_told() -> None:
             number=2,
         ),
     )
-    async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider, earlier=said)):
+    async for _ in EphemeralRuns(SPEAKER).stream(sitting("echo", provider=provider, earlier=said)):
         pass
     (asked,) = provider.asked
-    assert asked.messages == (user("One?"), assistant("Yes."), user("Why?"))
+    assert asked.messages == (user_message("One?"), assistant_message("Yes."), user_message("Why?"))
 
 
 async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
-    sittings, till = Sittings(SPEAKER), Till()
-    async with asyncio.timeout(60), aclosing(sittings.hold(sitting("endless"), till)) as told:
+    sittings, till = EphemeralRuns(SPEAKER), Till()
+    async with asyncio.timeout(60), aclosing(sittings.stream(sitting("endless"), till)) as told:
         async for some in told:
             if any(isinstance(event, TextDelta) for event in some):
                 break
@@ -170,28 +178,28 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
 
 
 async def test_it_can_be_stopped_and_read_to_its_end() -> None:
-    stop = Stop()
+    stop = StopSignal()
     turns: list[str] = []
-    async for some in Sittings(SPEAKER).hold(sitting("endless"), stop=stop):
+    async for some in EphemeralRuns(SPEAKER).stream(sitting("endless"), stop=stop):
         turns += [event.status for event in some if isinstance(event, TurnEnded)]
         if any(isinstance(event, TextDelta) for event in some):
-            stop.request()
+            stop.request_stop()
     assert turns == ["stopped"]
 
 
 async def test_where_nothing_is_left_it_does_not_begin() -> None:
     provider = Recorded({})
     with pytest.raises(OverBudget):
-        async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider), Till(empty=True)):
+        async for _ in EphemeralRuns(SPEAKER).stream(sitting("echo", provider=provider), Till(empty=True)):
             pass
     assert provider.asked == []
 
 
 async def test_when_all_end_readers_are_told() -> None:
-    sittings = Sittings(SPEAKER)
+    sittings = EphemeralRuns(SPEAKER)
     last: list[Event] = []
     async with asyncio.timeout(60):
-        async for some in sittings.hold(sitting("endless")):
+        async for some in sittings.stream(sitting("endless")):
             last = some or last
             if any(isinstance(event, TextDelta) for event in some):
                 closing = asyncio.create_task(sittings.close())
@@ -204,10 +212,10 @@ def test_a_file_that_somebody_cannot_read_is_refused_before_anybody_is_asked() -
     def model(*kinds: str) -> MagicMock:
         resolved = MagicMock()
         resolved.name = "lab/model"
-        resolved.provider.profile.return_value.files = kinds
+        resolved.provider.model_profile.return_value.files = kinds
         return resolved
 
-    plan = Plan(mode="parallel", participants=seat(("lab/one", "lab/two")))
+    plan = RunPlan(mode="parallel", participants=make_participants(("lab/one", "lab/two")))
     cat = File("cat.png", "image/png", b"")
     chains = {"alpha": [model("text", "image")], "beta": [model("text")]}
     with pytest.raises(UsageError, match=r"Beta \(lab/model\) takes no image files such as cat.png"):

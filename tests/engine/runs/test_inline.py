@@ -4,29 +4,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from moot.engine.runs.inline import RunLog, run
-from moot.engine.turns.model_caller import Speaker
-from moot.prompts.attachments import question
+from moot.engine.runs.inline import RunLog, run_inline
+from moot.engine.turns.model_caller import ModelCaller
+from moot.prompts.attachments import build_question
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.scripts import Script
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.chunks import Text
 from moot.types.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
 from moot.types.model_info import Profile
-from moot.types.participants import Participant, seat
-from moot.types.requests import File, Message, assistant, user
-from moot.types.run_plan import Plan
+from moot.types.participants import Participant, make_participants
+from moot.types.requests import File, ModelMessage, assistant_message, user_message
+from moot.types.run_plan import RunPlan
 from tests.engine.tables import Recorded
 
-QUESTION = user("What is a moot?")
+QUESTION = user_message("What is a moot?")
 
 
 async def play(
     *names: str,
     mode: str = "parallel",
-    stop: Stop | None = None,
-    asked: Message = QUESTION,
+    stop: StopSignal | None = None,
+    asked: ModelMessage = QUESTION,
     provider: Recorded | None = None,
     heard: Callable[[list[Event]], None] = lambda _: None,
 ) -> list[Event]:
@@ -38,10 +38,12 @@ async def play(
         events.extend(more)
         heard(events)
 
-    participants = seat(names)
-    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
-    plan = Plan(mode=mode, participants=participants, introduced=False)
-    ended = await run(plan, asked, chains, RunLog(reader), Speaker(backoff=0.001), stop or Stop())
+    participants = make_participants(names)
+    chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = RunPlan(mode=mode, participants=participants, introduced=False)
+    ended = await run_inline(
+        plan, asked, chains, RunLog(reader), ModelCaller(backoff_seconds=0.001), stop or StopSignal()
+    )
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == ended.status
@@ -75,13 +77,13 @@ async def test_a_run_fails_only_when_all_failed() -> None:
 
 
 async def test_a_stop_ends_all_and_keeps_what_came() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     def stopping(events: list[Event]) -> None:
         if "gamma" in ends(events) and any(
             isinstance(one, TextDelta) and one.participant == "alpha" for one in events
         ):
-            stop.request()
+            stop.request_stop()
 
     events = await play("steady", "silence", "echo", stop=stop, heard=stopping)
     assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
@@ -106,7 +108,7 @@ async def test_every_turn_ends_once_and_after_all_it_said() -> None:
 
 async def test_a_question_is_sent_as_it_was_put() -> None:
     provider = Recorded({})
-    asked = question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
+    asked = build_question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
     await play("echo", "echo", asked=asked, provider=provider)
     assert [request.messages for request in provider.asked] == [(asked,), (asked,)]
     assert {request.system for request in provider.asked} == {""}
@@ -114,14 +116,14 @@ async def test_a_question_is_sent_as_it_was_put() -> None:
 
 async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
     provider = Recorded({})
-    asked = question("What is it?", "one\ntwo")
+    asked = build_question("What is it?", "one\ntwo")
     await play("echo", "echo", mode="consensus", asked=asked, provider=provider)
     first, _, again, _ = provider.asked
     assert first.messages == (asked,)
-    assert again.messages[:2] == (asked, assistant(_words(asked)))
+    assert again.messages[:2] == (asked, assistant_message(_words(asked)))
 
 
-def _words(asked: Message) -> str:
+def _words(asked: ModelMessage) -> str:
     return "\n\n".join(part.text for part in asked.parts if isinstance(part, Text))
 
 
@@ -133,18 +135,20 @@ async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
 async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> None:
     provider = Recorded({"any": Script(answer="Four.")})
     who = Participant("alpha", "Alpha", "any", active=False)
-    plan = Plan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
-    chains = {"alpha": (Resolved("any", provider, "any", KeyRing(())),)}
+    plan = RunPlan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
+    chains = {"alpha": (ResolvedModel("any", provider, "any", KeyRing(())),)}
     events: list[Event] = []
-    await run(plan, user("Two and two?"), chains, RunLog(events.extend), Speaker(), Stop())
+    await run_inline(
+        plan, user_message("Two and two?"), chains, RunLog(events.extend), ModelCaller(), StopSignal()
+    )
     assert ends(events) == {"alpha": "completed"}
     (asked,) = provider.asked
-    assert (asked.system, asked.messages) == ("", (user("Two and two?"),))
+    assert (asked.system, asked.messages) == ("", (user_message("Two and two?"),))
 
 
 async def test_an_advisor_is_told_when_it_was_asked_and_no_more_than_its_model_can_hold() -> None:
     provider = Small({})
-    await play("echo", mode="advisors", provider=provider, asked=question("What now?", "word " * 9000))
+    await play("echo", mode="advisors", provider=provider, asked=build_question("What now?", "word " * 9000))
     (asked,) = provider.asked
     (words,) = [part.text for part in asked.messages[-1].parts if isinstance(part, Text)][-1:]
     assert re.fullmatch(r"\[20\d\d-\d\d-\d\d \d\d:\d\d\] What now\?", words)
@@ -158,7 +162,7 @@ class Small(Recorded):
         super().__init__(scripts)
         self.looked_up: list[str] = []
 
-    def profile(self, model: str) -> Profile:
+    def model_profile(self, model: str) -> Profile:
         self.looked_up.append(model)
         return Profile(context=2048)
 
@@ -170,8 +174,8 @@ async def test_events_are_numbered_without_gaps_and_stamped() -> None:
         read.extend(events)
 
     log = RunLog(reader)
-    await log.append([RunStarted(participants=())])
-    await log.append([RunEnded(status="completed"), RunEnded(status="completed")])
+    await log.append_events([RunStarted(participants=())])
+    await log.append_events([RunEnded(status="completed"), RunEnded(status="completed")])
     assert [event.seq for event in read] == [1, 2, 3]
     assert {event.run for event in read} == {log.run}
     assert all(event.at > 0 for event in read)
@@ -185,5 +189,5 @@ async def test_a_reader_that_takes_its_time_is_waited_for() -> None:
         await asyncio.sleep(0)
         read.extend(events)
 
-    await RunLog(reader).append([RunStarted(participants=())])
+    await RunLog(reader).append_events([RunStarted(participants=())])
     assert len(read) == 1

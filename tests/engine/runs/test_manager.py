@@ -28,7 +28,7 @@ pytestmark = [
 
 async def test_a_run_is_executed_to_its_end_and_told_of(works: Works) -> None:
     run = await works.new()
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     assert await works.over(run) == "completed"
     assert await works.answers(run) == [("completed", "Why?")]
     kinds = [event.__struct_config__.tag for event in await works.events(run)]
@@ -41,11 +41,11 @@ async def test_a_run_is_executed_to_its_end_and_told_of(works: Works) -> None:
 async def test_started_twice_it_runs_once(works: Works) -> None:
     before = len(works.provider.asked)
     run = await works.new()
-    works.runs.start(run.id)
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
+    works.runs.start_run(run.id)
     assert await works.over(run) == "completed"
-    works.runs.start(run.id)
-    await eventually(lambda: not works.runs.live)
+    works.runs.start_run(run.id)
+    await eventually(lambda: not works.runs.executions)
     assert len(works.provider.asked) == before + 1
 
 
@@ -56,7 +56,7 @@ async def on_books(database: Database, statement: str) -> None:
             await connection.execute(text("SET LOCAL search_path TO dbos"))
             await connection.execute(text(statement))
         return
-    with closing(sqlite3.connect(dbos.file(database), timeout=30)) as file, file:
+    with closing(sqlite3.connect(dbos.dbos_file_path(database), timeout=30)) as file, file:
         file.execute(statement)
 
 
@@ -64,7 +64,7 @@ async def test_a_step_that_cannot_be_noted_is_done_all_the_same(works: Works) ->
     run = await works.new()
     await on_books(works.database, "ALTER TABLE operation_outputs RENAME TO elsewhere")
     try:
-        works.runs.start(run.id)
+        works.runs.start_run(run.id)
         assert await works.over(run) == "completed"
     finally:
         await on_books(works.database, "ALTER TABLE elsewhere RENAME TO operation_outputs")
@@ -72,11 +72,11 @@ async def test_a_step_that_cannot_be_noted_is_done_all_the_same(works: Works) ->
 
 
 async def test_a_run_begins_as_soon_as_it_can_be_noted(works: Works) -> None:
-    await eventually(lambda: not works.runs.live)
+    await eventually(lambda: not works.runs.executions)
     run = await works.new()
     await on_books(works.database, "ALTER TABLE workflow_status RENAME TO elsewhere")
     try:
-        works.runs.start(run.id)
+        works.runs.start_run(run.id)
         await asyncio.sleep(0.1)
         assert await works.events(run) == []
     finally:
@@ -105,7 +105,7 @@ async def test_what_nobody_has_is_adopted(works: Works) -> None:
     """A worker that was taken over takes a run up once more, and dies when all have forgotten it."""
     only_postgres(works)
     run = await works.new()
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     await works.over(run)
     await noted_as_done(works, run.id)
     async with works.database.write() as connection:
@@ -115,14 +115,14 @@ async def test_what_nobody_has_is_adopted(works: Works) -> None:
         await connection.execute(text("DELETE FROM message WHERE run = :run AND role = 'assistant'"), this)
         await connection.execute(text("DELETE FROM dbos.operation_outputs WHERE workflow_uuid = :run"), this)
         await connection.execute(text(GONE), this)
-    looking = asyncio.create_task(works.runs.look_for_strangers(0.05, works.runs.take_over))
+    looking = asyncio.create_task(works.runs.poll_unregistered_workers(0.05, works.runs.take_over))
     assert await works.over(run) == "completed"
     looking.cancel()
 
 
 async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(works: Works) -> None:
     run = await works.new()
-    looking = asyncio.create_task(works.runs.look_for_ever(0.05))
+    looking = asyncio.create_task(works.runs.poll_unstarted_runs(0.05))
     assert await works.over(run) == "completed"
     looking.cancel()
 
@@ -135,19 +135,19 @@ async def test_run_does_not_begin_after_begin_no_more(works: Works, monkeypatch:
         waits.set()
         await goes_on.wait()
 
-    monkeypatch.setattr(manager, "for_the_end", for_the_end)
-    monkeypatch.setattr(works.runs, "_resting", works.runs._resting)  # so that it is put back
-    await eventually(lambda: not works.runs.live)
+    monkeypatch.setattr(manager, "wait_forever", for_the_end)
+    monkeypatch.setattr(works.runs, "_is_draining", works.runs._is_draining)  # so that it is put back
+    await eventually(lambda: not works.runs.executions)
     before = await works.new("scripted/forever")
-    works.runs.start(before.id)
+    works.runs.start_run(before.id)
     await works.until(before, TextDelta)
-    works.runs.begin_no_more()
+    works.runs.stop_accepting_runs()
     after = await works.new()
-    works.runs.start(after.id)
+    works.runs.start_run(after.id)
     try:
-        await eventually(lambda: waits.is_set() or after.id in works.runs.live)
+        await eventually(lambda: waits.is_set() or after.id in works.runs.executions)
         assert waits.is_set()
-        assert works.runs.live.keys() == {before.id}, "what had begun goes on"
+        assert works.runs.executions.keys() == {before.id}, "what had begun goes on"
         assert await works.events(after) == []
     finally:
         goes_on.set()
@@ -158,7 +158,7 @@ async def test_run_does_not_begin_after_begin_no_more(works: Works, monkeypatch:
 async def test_a_run_goes_on_when_postgres_ends_all_connections(works: Works) -> None:
     only_postgres(works)
     run = await works.new("scripted/forever")
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     await works.until(run, TextDelta)
     await cut_off(works.database)
     written = len(await works.events(run))
@@ -178,8 +178,8 @@ async def test_a_worker_that_was_taken_over_does_not_say_that_its_run_is_over(
     run = await works.new()
     async with works.database.write() as connection:
         await connection.execute(update(worker).where(worker.c.id == WORKER).values(reaper=OTHER))
-    claims = spied(monkeypatch, Runs, "claim")
-    works.runs.start(run.id)
+    claims = spied(monkeypatch, Runs, "acquire_lease")
+    works.runs.start_run(run.id)
     await eventually(lambda: bool(claims))
     await asyncio.sleep(0.2)
     noted = text("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = :run")

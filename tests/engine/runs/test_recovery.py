@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from moot.engine.runs.recovery import Remains, message, unfinished
-from moot.store.runs.runs import Claim
+from moot.engine.runs.recovery import InterruptedTurn, find_interrupted_turns, interrupted_message
+from moot.store.runs.runs import RunLease
 from moot.types.actions import Action
 from moot.types.chunks import Usage
 from moot.types.drawing import Open
@@ -13,20 +13,20 @@ from moot.types.events import (
     Answer,
     Event,
     Notice,
-    Reason,
     RunStarted,
-    Seat,
+    StopReason,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
     ToolReturned,
     TurnEnded,
+    TurnKey,
     TurnStarted,
     TurnStatus,
 )
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 
 ALPHA = {"participant": "alpha", "stage": "round", "round": 1}
 BETA = {"participant": "beta", "stage": "round", "round": 1}
@@ -63,15 +63,15 @@ def test_only_turns_without_an_end_are_left() -> None:
         text(ALPHA, "far"),
         Notice(kind="resumed", message="", participant="alpha"),
     ]
-    left = unfinished(log)
+    left = find_interrupted_turns(log)
     assert left == {
-        Seat("alpha", "round", 1): Remains(Seat("alpha", "round", 1), MODEL, Answer("So far")),
+        TurnKey("alpha", "round", 1): InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far")),
     }
 
 
 def test_a_new_attempt_makes_the_earlier_words_void() -> None:
     log = [started(ALPHA), text(ALPHA, "Old"), started(ALPHA, 2), text(ALPHA, "New")]
-    assert [left.answer.text for left in unfinished(log).values()] == ["New"]
+    assert [left.answer.text for left in find_interrupted_turns(log).values()] == ["New"]
 
 
 def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
@@ -82,7 +82,7 @@ def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
         ThoughtDelta(**ALPHA, text="Hm"),  # type: ignore[arg-type]
         text(ALPHA, "Yes"),
     ]
-    assert [left.answer for left in unfinished(log).values()] == [Answer("Yes", "Hm")]
+    assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("Yes", "Hm")]
 
 
 def does(who: dict[str, object], action: Action) -> Event:
@@ -98,8 +98,8 @@ def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
         text(ALPHA, " And th"),
         ActionDropped(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
     ]
-    (left,) = unfinished(log).values()
-    end = left.ended(None)
+    (left,) = find_interrupted_turns(log).values()
+    end = left.turn_end_event(None)
     assert (end.status, end.message.text) == ("partial", "Look here. And th")
     assert json.loads(end.message.script) == [
         {"type": "text", "content": "Look here."},
@@ -110,13 +110,13 @@ def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
 
 
 def test_a_turn_that_only_did_something_has_not_failed() -> None:
-    (left,) = unfinished([started(ALPHA), does(ALPHA, Open())]).values()
-    assert (left.ended(None).status, left.ended(None).message.text) == ("partial", "")
+    (left,) = find_interrupted_turns([started(ALPHA), does(ALPHA, Open())]).values()
+    assert (left.turn_end_event(None).status, left.turn_end_event(None).message.text) == ("partial", "")
 
 
 def test_a_new_attempt_makes_what_was_done_void() -> None:
     log = [started(ALPHA), does(ALPHA, Open()), started(ALPHA, 2), text(ALPHA, "New")]
-    assert [left.answer for left in unfinished(log).values()] == [Answer("New")]
+    assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("New")]
 
 
 @pytest.mark.parametrize(
@@ -129,17 +129,22 @@ def test_a_new_attempt_makes_what_was_done_void() -> None:
         (None, "", "failed"),
     ],
 )
-def test_a_turn_ends_with_what_was_seen_of_it(reason: Reason | None, words: str, status: TurnStatus) -> None:
-    end = Remains(Seat("alpha", "round", 1), MODEL, Answer(words)).ended(reason)
+def test_a_turn_ends_with_what_was_seen_of_it(
+    reason: StopReason | None, words: str, status: TurnStatus
+) -> None:
+    end = InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer(words)).turn_end_event(reason)
     assert (end.status, end.message.text, end.model) == (status, words, MODEL)
     assert end.usage == Usage(output=-(-len(words) // 4), estimated=True)
     assert end.cost is None
 
 
 def test_its_message_says_who_spoke_to_whom() -> None:
-    plan = Plan(mode="consensus", participants=seat((MODEL, MODEL)), to=("alpha",))
-    claim = Claim(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
-    kept = message(claim, Remains(Seat("alpha", "round", 1), MODEL, Answer("So far", "Hm")).ended(None))
+    plan = RunPlan(mode="consensus", participants=make_participants((MODEL, MODEL)), to=("alpha",))
+    claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
+    kept = interrupted_message(
+        claim,
+        InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer("So far", "Hm")).turn_end_event(None),
+    )
     assert (kept.discussion, kept.run, kept.role, kept.audience) == (
         "dis_1",
         "run_1",
@@ -155,10 +160,10 @@ def test_calls_are_kept_with_the_words_before_them_and_void_with_a_new_attempt()
     returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
     came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
     told = [started(ALPHA), text(ALPHA, "Let me."), call]
-    (cut,) = unfinished(told).values()
+    (cut,) = find_interrupted_turns(told).values()
     (use,) = cut.answer.tools
     assert (use.said, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
-    (whole,) = unfinished([*told, came]).values()
+    (whole,) = find_interrupted_turns([*told, came]).values()
     assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
-    (anew,) = unfinished([*told, came, started(ALPHA, 2)]).values()
+    (anew,) = find_interrupted_turns([*told, came, started(ALPHA, 2)]).values()
     assert anew.answer.tools == ()

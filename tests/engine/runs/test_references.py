@@ -8,23 +8,23 @@ import msgspec
 import pytest
 from sqlalchemy import func, select, update
 
-from moot.engine.runs.references import Recapping, recapped
-from moot.engine.runs.transcript import Record
-from moot.providers.scripted.scripts import Script, question
-from moot.services.prompt_replay import Retelling
+from moot.engine.runs.references import ReferenceResolver, load_reference_summaries
+from moot.engine.runs.transcript import StoredTranscript
+from moot.providers.scripted.scripts import Script, last_user_text
+from moot.services.prompt_replay import PromptReplay
 from moot.store.billing.budgets import Budgets
 from moot.store.discussions.discussions import Discussions, add_message
-from moot.store.library.summaries import Recaps
-from moot.store.runs.runs import Claim
+from moot.store.library.summaries import DiscussionSummaries
+from moot.store.runs.runs import RunLease
 from moot.store.schema import charge as charges
 from moot.store.schema import message as messages
 from moot.store.schema import recap as recaps
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Text, Usage
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.events import Notice, Recapped, RunStarted, TurnStarted
-from moot.types.knowledge import Recap
+from moot.types.knowledge import DiscussionSummary
 from moot.types.primitives import new_id
 from tests.engine.tables import SPEAKER
 from tests.engine.works import Works
@@ -41,7 +41,7 @@ numbers = count()
 
 @pytest.fixture(autouse=True)
 def sage(works: Works) -> None:
-    works.provider._scripts.named["sage"] = SAGE
+    works.provider._scripts.by_name["sage"] = SAGE
     works.provider.asked.clear()
 
 
@@ -57,14 +57,14 @@ async def referring(works: Works, words: str, *, model: str = "scripted/sage") -
 
 async def ran(works: Works, words: str, *, model: str = "scripted/sage") -> Run:
     run = await referring(works, words, model=model)
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     await works.over(run)
     return run
 
 
 def summed_up(works: Works) -> list[str]:
     """What was read by those who summed up."""
-    return [question(one) for one in works.provider.asked if RECAP in one.system]
+    return [last_user_text(one) for one in works.provider.asked if RECAP in one.system]
 
 
 async def notices(works: Works, run: Run, kind: str) -> list[str]:
@@ -81,16 +81,16 @@ async def paid(works: Works, run: Run) -> int:
         return int((await connection.execute(query)).scalar_one())
 
 
-async def record(works: Works, run: Run) -> tuple[Claim, Record]:
+async def record(works: Works, run: Run) -> tuple[RunLease, StoredTranscript]:
     """Take a run up as a worker does that is about to die."""
     mine = await claim(works.database, run.id)
-    said = await Discussions(works.database).messages(run.discussion)
-    journal = works.journal.open(mine)
+    said = await Discussions(works.database).list_messages(run.discussion)
+    journal = works.journal.open_run(mine)
 
     async def nothing() -> Sequence[RunStarted]:
         return ()
 
-    return mine, Record(journal, mine, said, (), nothing)
+    return mine, StoredTranscript(journal, mine, said, (), nothing)
 
 
 async def more_said(works: Works, about: Discussion, times: int) -> None:
@@ -122,12 +122,12 @@ async def test_what_was_sent_can_be_told_again_after_the_recap_was_made_anew(wor
     about = await discuss(works.database, ANNA, "Round?", "Round.", title=title)
     run = await ran(works, f'As in @"{title}".')
     others = SAGE.when | {RECAP: POINTS.replace("Round", "Square")}
-    works.provider._scripts.named["sage"] = msgspec.structs.replace(SAGE, when=others)
+    works.provider._scripts.by_name["sage"] = msgspec.structs.replace(SAGE, when=others)
     await more_said(works, about, 1)
     second = await ran(works, f'As in @"{title}".')
     assert "Square tables won." in (await works.answers(second))[0][1], "two of three are not enough"
-    (answer,) = [m for m in await Discussions(works.database).messages(run.discussion) if m.participant]
-    request = (await Retelling(works.database).of(ANNA, answer)).request()
+    (answer,) = [m for m in await Discussions(works.database).list_messages(run.discussion) if m.participant]
+    request = (await PromptReplay(works.database).replay_prompt(ANNA, answer)).build_request()
     assert any(
         "Round tables won." in part.text for part in request.messages[0].parts if isinstance(part, Text)
     )
@@ -155,8 +155,8 @@ async def test_later_messages_still_come_with_what_an_earlier_one_referred_to(wo
     title = fresh()
     await discuss(works.database, ANNA, "Round?", "Round.", title=title)
     run = await ran(works, f'As in @"{title}".')
-    said = await Discussions(works.database).messages(run.discussion)
-    parts = await recapped(works.database, ANNA, said)
+    said = await Discussions(works.database).list_messages(run.discussion)
+    parts = await load_reference_summaries(works.database, ANNA, said)
     assert [len(parts[one.id]) for one in said] == [1, 0]
 
 
@@ -174,7 +174,7 @@ async def test_what_is_not_there_is_somebody_elses_or_is_this_itself_stays_words
     await discuss(works.database, BERT, "Secret.", title=theirs)
     here = await discuss(works.database, model="scripted/sage", title=own)
     run = await start(works.database, here, words=f'@"{theirs}" @"Nowhere" @"{own}"')
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     assert await works.over(run) == "completed"
     missing = await notices(works, run, "missing")
     assert len(missing) == 3
@@ -210,7 +210,7 @@ async def test_a_run_that_is_stopped_meanwhile_ends(works: Works) -> None:
     title = fresh()
     await discuss(works.database, ANNA, "Round?", title=title)
     run = await referring(works, f'@"{title}"', model="scripted/silence")
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     async with asyncio.timeout(60):
         while not works.provider.asked:
             await asyncio.sleep(0.01)
@@ -223,9 +223,9 @@ async def test_after_a_crash_it_is_neither_made_nor_paid_again(works: Works) -> 
     await discuss(works.database, ANNA, "Round?", title=title)
     run = await referring(works, f'@"{title}"')
     mine, before = await record(works, run)
-    recapping = Recapping(works.database, works._chain, SPEAKER, Budgets(works.database))
-    await recapping.make(mine, before, Stop())
-    works.runs.start(run.id)
+    recapping = ReferenceResolver(works.database, works._chain, SPEAKER, Budgets(works.database))
+    await recapping.resolve_references(mine, before, StopSignal())
+    works.runs.start_run(run.id)
     assert await works.over(run) == "completed"
     assert (len(summed_up(works)), len(await told(works, run)), await paid(works, run)) == (1, 1, 1)
     assert "Round tables won." in (await works.answers(run))[0][1]
@@ -235,7 +235,7 @@ async def test_a_crash_before_it_was_told_costs_nothing_either(works: Works) -> 
     title = fresh()
     about = await discuss(works.database, ANNA, "Round?", title=title)
     run = await referring(works, f'@"{title}"')
-    new = Recap(
+    new = DiscussionSummary(
         id=new_id("recap"),
         discussion=about.id,
         points=("Round tables won.",) * 3,
@@ -245,8 +245,8 @@ async def test_a_crash_before_it_was_told_costs_nothing_either(works: Works) -> 
     )
     paid_before = Charge(purpose="recap", model="scripted/sage", usage=Usage(1, 1), cost=0.1)
     payer = Payer(tenant=ANNA, account=ANNA, run=run.id)
-    await Recaps(works.database).keep(payer, new, paid_before)
-    works.runs.start(run.id)
+    await DiscussionSummaries(works.database).save_summary(payer, new, paid_before)
+    works.runs.start_run(run.id)
     assert await works.over(run) == "completed"
     assert (summed_up(works), await paid(works, run)) == ([], 1)
     assert "Round tables won." in (await works.answers(run))[0][1]
@@ -268,13 +268,13 @@ async def test_who_has_nothing_left_gets_no_recap(works: Works) -> None:
     await discuss(works.database, ANNA, "Round?", title=title)
     run = await referring(works, f'@"{title}"')
     mine, before = await record(works, run)
-    recapping = Recapping(works.database, works._chain, SPEAKER, Budgets(works.database, 0.0))
-    await recapping.make(mine, before, Stop())
-    await works.journal.written()
+    recapping = ReferenceResolver(works.database, works._chain, SPEAKER, Budgets(works.database, 0.0))
+    await recapping.resolve_references(mine, before, StopSignal())
+    await works.journal.flush_events()
     (missing,) = await notices(works, run, "missing")
     assert "budget" in missing
     assert works.provider.asked == []
-    works.runs.start(run.id)
+    works.runs.start_run(run.id)
     await works.over(run)
 
 
@@ -282,8 +282,8 @@ async def test_two_runs_that_want_the_same_have_it_made_once(works: Works) -> No
     title = fresh()
     await discuss(works.database, ANNA, "Round?", title=title)
     first, second = [await referring(works, f'@"{title}"') for _ in range(2)]
-    works.runs.start(first.id)
-    works.runs.start(second.id)
+    works.runs.start_run(first.id)
+    works.runs.start_run(second.id)
     await works.over(first)
     await works.over(second)
     assert len(summed_up(works)) == 1

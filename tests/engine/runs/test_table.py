@@ -9,27 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from moot.engine.runs.table import Stopped, run_status
+from moot.engine.runs.table import RunStopped, run_status
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.scripts import Script
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.types.chunks import Text, Usage
 from moot.types.debate import Debate
 from moot.types.discussions import Message
-from moot.types.errors import MissingKey, StoreUnavailable
+from moot.types.errors import DatabaseUnavailable, MissingKey
 from moot.types.events import (
+    AnalysisResult,
     BallotCast,
     Event,
-    Finding,
     LedgerMade,
     Notice,
     RankingMade,
-    Reason,
-    Seat,
     StageStarted,
+    StopReason,
     SummaryMade,
     TextDelta,
     TurnEnded,
+    TurnKey,
     TurnStarted,
     TurnStatus,
 )
@@ -68,7 +68,7 @@ def kept(who: str, words: str, *, round_: int = 0, status: TurnStatus = "complet
 class TestModes:
     async def test_in_a_consensus_everybody_has_heard_all_that_was_said_before(self) -> None:
         table = stage("consensus", "yes", "no")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.asked == [
             [("user", "Why?")],
             [("user", "Why?", "Alpha said:\n\nYes, indeed.")],
@@ -88,14 +88,14 @@ class TestModes:
 
     async def test_in_parallel_nobody_sees_the_others_whoever_is_first(self) -> None:
         table = stage("parallel", "yes", "slow", "no")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.asked == [[("user", "Why?")]] * 3
         speakers = [event.participant for event in table.transcript.events if isinstance(event, TextDelta)]
         assert speakers.index("gamma") < len(speakers) - 1 - speakers[::-1].index("beta")
 
     async def test_one_who_fails_is_passed_over_and_its_failure_is_told_to_nobody(self) -> None:
         table = stage("consensus", "unauthorized", "yes", rounds=1)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [(m.participant, m.status) for m in table.answers] == [
             ("alpha", "failed"),
             ("beta", "completed"),
@@ -104,14 +104,14 @@ class TestModes:
 
     async def test_what_broke_off_is_kept_and_told_as_such(self) -> None:
         table = stage("consensus", "reset", "yes", rounds=1)
-        await table.table.play()
+        await table.table.run_mode()
         partial = table.answers[0]
         assert (partial.status, partial.content) == ("partial", "A table has no head when")
         assert table.asked[-1] == [("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")]
 
     async def test_rounds_are_announced(self) -> None:
         table = stage("consensus", "yes", "no")
-        await table.table.play()
+        await table.table.run_mode()
         order = [
             f"round {event.round}" if isinstance(event, StageStarted) else event.participant
             for event in table.transcript.events
@@ -122,7 +122,7 @@ class TestModes:
     async def test_the_table_goes_on_by_itself(self) -> None:
         said = [QUESTION, kept("alpha", "Yes.")]
         table = stage("continue", "yes", "no", said=said, turns=3, first=1)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["alpha", "beta", "alpha", "beta"]
         (_, *texts) = table.asked[0][-1]
         assert texts[-1] == table.answers[1].instruction
@@ -131,7 +131,7 @@ class TestModes:
 class TestKeeping:
     async def test_an_answer_is_kept_with_how_its_prompt_was_made(self) -> None:
         table = stage("parallel", "yes", "no", to=("alpha",))
-        await table.table.play()
+        await table.table.run_mode()
         (answer,) = table.answers
         assert answer == replace(
             answer,
@@ -158,7 +158,7 @@ class TestKeeping:
 
     async def test_a_turn_that_was_kept_is_not_asked_again(self) -> None:
         table = stage("consensus", "yes", "no", said=[QUESTION, kept("alpha", "Kept.")], rounds=1)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.asked == [[("user", "Why?", "Alpha said:\n\nKept.")]]
         assert table.told == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
         assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
@@ -167,7 +167,7 @@ class TestKeeping:
         kept_turns = [kept("beta", "Kept 0."), kept("alpha", "Kept 1.", round_=1)]
         said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
         table = stage("continue", "yes", "no", said=said, turns=4, first=1)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.told == [
             "0/beta completed: Kept 0.",
             "1/alpha completed: Kept 1.",
@@ -181,23 +181,23 @@ class TestKeeping:
     async def test_only_the_very_turn_counts_as_kept(self, other: dict[str, object]) -> None:
         said = [QUESTION, replace(kept("alpha", "Kept."), **other)]
         table = stage("consensus", "yes", said=said, rounds=1)
-        await table.table.play()
+        await table.table.run_mode()
         assert len(table.asked) == 1
 
     async def test_how_a_kept_turn_ended_is_remembered(self) -> None:
         said = [QUESTION, kept("alpha", "", status="failed")]
         table = stage("consensus", "yes", said=said, rounds=1)
-        assert await table.table.play() == "failed"
+        assert await table.table.run_mode() == "failed"
         assert table.asked == []
 
     async def test_every_turn_is_a_step_with_a_name_of_its_own(self) -> None:
         table = stage("consensus", "yes", "no")
-        await table.table.play()
+        await table.table.run_mode()
         assert table.steps == ["round/0/alpha", "round/0/beta", "round/1/alpha", "round/1/beta"]
 
     async def test_steps_of_a_parallel_run_are_begun_in_the_order_of_the_seats(self) -> None:
         table = stage("parallel", "slow", "yes", "no")
-        await table.table.play()
+        await table.table.run_mode()
         assert table.steps == ["answer/0"], "all that is done at once is one step"
 
 
@@ -206,7 +206,7 @@ class TestRefusal:
     async def test_one_that_cannot_be_asked_says_why_and_the_others_go_on(self, mode: str) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
         table = stage(mode, "yes", "no", refused={"alpha": why}, rounds=1)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.told == ["0/alpha failed: ", "0/beta completed: Not at all."]
         refused = table.answers[0]
         assert refused.fault is not None
@@ -216,15 +216,15 @@ class TestRefusal:
     async def test_where_nobody_can_be_asked_the_run_failed(self) -> None:
         why = MissingKey("No key.")
         table = stage("parallel", "yes", "no", refused={"alpha": why, "beta": why})
-        assert await table.table.play() == "failed"
+        assert await table.table.run_mode() == "failed"
 
 
 class TestStops:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
     async def test_one_who_is_stopped_keeps_what_came_and_leaves_the_others_alone(self, mode: str) -> None:
         table = stage(mode, "endless", "slow", rounds=1)
-        table.when_heard("alpha", "On and on.", table.table.stops["alpha"].request)
-        assert await table.table.play() == "completed"
+        table.when_heard("alpha", "On and on.", table.table.stop_signals["alpha"].request_stop)
+        assert await table.table.run_mode() == "completed"
         assert table.told == [
             "0/alpha stopped: On and on. ",
             "0/beta completed: Well, let me think about it.",
@@ -232,8 +232,8 @@ class TestStops:
 
     async def test_one_who_is_stopped_is_not_asked_in_later_rounds(self) -> None:
         table = stage("consensus", "endless", "yes", rounds=2)
-        table.when_heard("alpha", "On", table.table.stops["alpha"].request)
-        assert await table.table.play() == "completed"
+        table.when_heard("alpha", "On", table.table.stop_signals["alpha"].request_stop)
+        assert await table.table.run_mode() == "completed"
         assert [call.model for call in table.provider.asked] == ["endless", "yes", "yes"]
         assert table.told == [
             "0/alpha stopped: On and on. ",
@@ -244,39 +244,41 @@ class TestStops:
     @pytest.mark.parametrize("mode", ["parallel", "consensus", "continue"])
     async def test_one_who_is_stopped_before_its_turn_is_neither_asked_nor_told_of(self, mode: str) -> None:
         table = stage(mode, "yes", "no", rounds=1, turns=2)
-        table.table.stops["alpha"].request()
-        assert await table.table.play() == "completed"
+        table.table.stop_signals["alpha"].request_stop()
+        assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["beta"]
         seats = [getattr(event, "participant", None) for event in table.transcript.events]
         assert "alpha" not in seats
 
     async def test_a_turn_that_readers_have_seen_something_of_ends_all_the_same(self) -> None:
         table = stage("single", "yes")
-        table.transcript.open.add(Seat("alpha"))
-        table.table.stops["alpha"].request()
-        assert await table.table.play() == "stopped"
+        table.transcript.open.add(TurnKey("alpha"))
+        table.table.stop_signals["alpha"].request_stop()
+        assert await table.table.run_mode() == "stopped"
         assert table.told == ["0/alpha stopped: "]
         assert table.asked == []
 
     async def test_where_all_are_stopped_one_by_one_the_table_goes_on_no_more(self) -> None:
         table = stage("continue", "endless", "endless", turns=20)
         for one in ("alpha", "beta"):
-            table.table.stops[one].request()
-        assert await table.table.play() == "stopped"
+            table.table.stop_signals[one].request_stop()
+        assert await table.table.run_mode() == "stopped"
         assert len(table.steps) == 2
 
     async def test_where_the_only_one_is_stopped_the_run_is(self) -> None:
         table = stage("single", "endless")
-        table.when_heard("alpha", "On", table.table.stops["alpha"].request)
-        assert await table.table.play() == "stopped"
+        table.when_heard("alpha", "On", table.table.stop_signals["alpha"].request_stop)
+        assert await table.table.run_mode() == "stopped"
 
     @pytest.mark.parametrize(
         ("reason", "status"), [("stopped_by_user", "stopped"), ("follow_up_interrupt", "interrupted")]
     )
-    async def test_a_stop_of_the_run_ends_the_mode_at_once(self, reason: Reason, status: TurnStatus) -> None:
+    async def test_a_stop_of_the_run_ends_the_mode_at_once(
+        self, reason: StopReason, status: TurnStatus
+    ) -> None:
         table = stage("consensus", "yes", "endless", "no", rounds=3)
-        table.when_heard("beta", "On", lambda: table.stop.request(reason))
-        assert await table.table.play() == status
+        table.when_heard("beta", "On", lambda: table.stop.request_stop(reason))
+        assert await table.table.run_mode() == status
         assert table.told == ["0/alpha completed: Yes, indeed.", f"0/beta {status}: On and on. "]
         assert len(table.provider.asked) == 2
 
@@ -285,10 +287,10 @@ class TestStops:
 
         def stop_at_the_first_end(event: Event) -> None:
             if isinstance(event, TurnEnded):
-                table.stop.request()
+                table.stop.request_stop()
 
         table.transcript.heard = stop_at_the_first_end
-        assert await table.table.play() == "stopped"
+        assert await table.table.run_mode() == "stopped"
         assert {message.participant: message.status for message in table.answers} == {
             "alpha": "stopped",
             "beta": "stopped",
@@ -299,14 +301,14 @@ class TestStops:
     @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue"])
     async def test_a_run_that_was_stopped_before_it_began_asks_nobody(self, mode: str) -> None:
         table = stage(mode, "yes", "no")
-        table.stop.request()
-        assert await table.table.play() == "stopped"
+        table.stop.request_stop()
+        assert await table.table.run_mode() == "stopped"
         assert (table.asked, table.told, table.transcript.events) == ([], [], [])
 
     async def test_a_mode_learns_of_a_stop_by_being_left(self) -> None:
         table = stage("consensus", "yes")
-        table.stop.request()
-        with pytest.raises(Stopped):
+        table.stop.request_stop()
+        with pytest.raises(RunStopped):
             await table.table.open_stage("round")
 
 
@@ -315,11 +317,11 @@ async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
 
     def unreachable(event: Event) -> None:
         if isinstance(event, TurnEnded):
-            raise StoreUnavailable
+            raise DatabaseUnavailable
 
     table.transcript.heard = unreachable
-    with pytest.raises(StoreUnavailable):
-        await table.table.play()
+    with pytest.raises(DatabaseUnavailable):
+        await table.table.run_mode()
     assert table.provider.closed == 2
 
 
@@ -335,13 +337,13 @@ async def test_the_first_reason_why_nobody_speaks_on_comes_bare_whatever_it_is()
 
     table.transcript.heard = end
     with pytest.raises(Ending):
-        await table.table.play()
+        await table.table.run_mode()
 
 
-def status_of(turns: list[TurnStatus], reason: Reason | None = None) -> str:
-    stop = Stop()
+def status_of(turns: list[TurnStatus], reason: StopReason | None = None) -> str:
+    stop = StopSignal()
     if reason:
-        stop.request(reason)
+        stop.request_stop(reason)
     return run_status(turns, stop)
 
 
@@ -383,15 +385,15 @@ DEBATING = debating.TABLE | {
 class Priced(Recorded):
     """What is asked costs a dollar, each time."""
 
-    def cost(self, model: str, usage: Usage) -> float | None:
+    def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         return 1.0
 
 
 class Stuck(Recorded):
     """Whoever is called stuck never comes to an end once the others are to be read."""
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        async for chunks in super().stream(request, key):
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
             while request.model == "stuck" and debating.SECOND in str(request.messages[-1]):
                 await asyncio.sleep(0.002)
@@ -405,10 +407,10 @@ class Patient(Recorded):
         super().__init__(scripts)
         self.tried = asyncio.Event()
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         if request.model == "yes":
             await self.tried.wait()
-        async for chunks in super().stream(request, key):
+        async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
@@ -421,27 +423,27 @@ def notices(table: Stage) -> list[tuple[str, str]]:
 
 
 def spoken_at(table: Stage, at: str) -> dict[str | None, str]:
-    return {m.participant: m.status for m in table.transcript.said if m.stage == at and m.participant}
+    return {m.participant: m.status for m in table.transcript.messages if m.stage == at and m.participant}
 
 
 class TestWaiting:
     async def test_a_stage_goes_on_when_enough_have_answered(self) -> None:
         table = debate("yes", "endless", "no", debate=Debate(quorum=2))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "initial") == {"alpha": "completed", "beta": "failed", "gamma": "completed"}
         assert spoken_at(table, "debate") == {"alpha": "completed", "gamma": "completed"}
         assert table.transcript.lanes["beta"].late
 
     async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
         table = debate("endless", "yes", "endless", debate=Debate(deadline=1.0))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "initial") == {"alpha": "failed", "beta": "completed", "gamma": "failed"}
         assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
         assert spoken_at(table, "synthesis") == {"beta": "completed"}
 
     async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
         table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=1.0))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "debate") == {"alpha": "failed", "beta": "failed"}
         assert spoken_at(table, "synthesis") == {"alpha": "completed"}
 
@@ -451,16 +453,16 @@ class TestWaiting:
         def late_by_a_hair(event: Event) -> None:
             """Wait for nobody any more while answers that are there are being kept."""
             if isinstance(event, TurnEnded) and event.stage == "initial":
-                table.table.stops[event.participant].request("late")
+                table.table.stop_signals[event.participant].request_stop("late")
 
         table.transcript.heard = late_by_a_hair
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert not any(lane.late for lane in table.transcript.lanes.values())
 
     async def test_a_quorum_counts_in_each_stage_anew(self) -> None:
         table = debate("yes", "no", "stuck", provider=Stuck(DEBATING), debate=Debate(quorum=2))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["gamma"].status == "error"
 
 
@@ -470,24 +472,24 @@ class TestCap:
 
     async def test_a_run_that_has_cost_its_cap_ends(self) -> None:
         table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.0)
-        assert await table.table.play() == "stopped"
+        assert await table.table.run_mode() == "stopped"
         assert len(table.provider.asked) == 3
         assert notices(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
 
     async def test_one_cent_more_lets_one_more_speak(self) -> None:
         table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.01)
-        await table.table.play()
+        await table.table.run_mode()
         assert len(table.provider.asked) == 4
 
     async def test_a_cap_that_is_wide_enough_leaves_nothing_out(self) -> None:
         table = self.table(100.0)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [kind for kind, _ in notices(table)] == []
         assert len(table.provider.asked) == 3 + 3 + 1 + 1 + 1 + 3
 
     async def test_the_debate_is_left_out_where_it_would_leave_nothing_for_the_synthesis(self) -> None:
         table = self.table(6.99)  # spent 3, and 3 + 1 more
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "debate") == {}
         assert spoken_at(table, "synthesis") == {"alpha": "completed"}
         assert notices(table)[:2] == [
@@ -501,13 +503,13 @@ class TestCap:
 
     async def test_the_ranking_is_left_out_before_the_ledger(self) -> None:
         table = self.table(9.0)  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notices(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
 
     async def test_the_ledger_is_left_out_too_and_the_answer_is_not(self) -> None:
         table = self.table(3.5, "yes", "no")  # spent 2: no debate, and no ledger for 1 + 1 more
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [words.partition(" is ")[0] for _, words in notices(table)] == [
             "The debate",
             "The first answers stand as they are.",
@@ -517,7 +519,7 @@ class TestCap:
 
     async def test_where_the_first_answers_are_the_cap_the_run_ends_with_them(self) -> None:
         table = self.table(3.0)
-        assert await table.table.play() == "stopped"
+        assert await table.table.run_mode() == "stopped"
         assert len([one for one in table.transcript.charges if one.purpose == "synthesis"]) == 0
         assert spoken_at(table, "synthesis") == {}
 
@@ -525,23 +527,23 @@ class TestCap:
 class TestReplay:
     async def test_steps_that_were_done_come_to_what_they_came_to_and_nobody_is_asked(self) -> None:
         first = debate("yes", "mute", "perhaps")
-        assert await first.table.play() == "completed"
-        again = debate("yes", "mute", "perhaps", said=first.transcript.said)
-        again.transcript.found += first.transcript.found
+        assert await first.table.run_mode() == "completed"
+        again = debate("yes", "mute", "perhaps", said=first.transcript.messages)
+        again.transcript.analysis_results += first.transcript.analysis_results
         again.recorded = first.came
-        assert await again.table.play() == "completed"
+        assert await again.table.run_mode() == "completed"
         assert (again.asked, again.steps) == ([], first.steps)
         assert again.came == first.came
         assert again.transcript.charges == []
 
     async def test_of_a_step_that_was_cut_off_only_the_rest_is_asked(self) -> None:
         first = debate("yes", "no", "perhaps")
-        await first.table.play()
-        kept = [m for m in first.transcript.said if (m.participant, m.stage) != ("beta", "debate")]
+        await first.table.run_mode()
+        kept = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
         kept = [m for m in kept if m.stage != "synthesis"]
         again = debate("yes", "no", "perhaps", said=kept)
         again.recorded = {name: came for name, came in first.came.items() if name == "initial/0"}
-        assert await again.table.play() == "completed"
+        assert await again.table.run_mode() == "completed"
         answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
         assert answers == ["beta"]
 
@@ -555,19 +557,23 @@ class TestReplay:
         ],
     )
     async def test_of_the_end_of_a_debate_only_what_a_crash_cut_off_is_asked_again(
-        self, purpose: str, who: str, is_cut: Callable[[Message | Finding], bool]
+        self, purpose: str, who: str, is_cut: Callable[[Message | AnalysisResult], bool]
     ) -> None:
         first = debate("yes", "no", "perhaps")
-        await first.table.play()
-        left = [one for one in first.transcript.said if not is_cut(one)]
+        await first.table.run_mode()
+        left = [one for one in first.transcript.messages if not is_cut(one)]
         again = debate("yes", "no", "perhaps", said=left)
-        again.transcript.found += [one for one in first.transcript.found if not is_cut(one)]
+        again.transcript.analysis_results += [
+            one for one in first.transcript.analysis_results if not is_cut(one)
+        ]
         again.recorded = {name: came for name, came in first.came.items() if name != "together/1"}
-        assert await again.table.play() == "completed"
+        assert await again.table.run_mode() == "completed"
         assert [(one.purpose, one.participant) for one in again.transcript.charges] == [(purpose, who)]
         assert len(again.asked) == 1
         assert spoken_at(again, "synthesis") == {"alpha": "completed"}
-        assert set(map(repr, again.transcript.found)) == set(map(repr, first.transcript.found))
+        assert set(map(repr, again.transcript.analysis_results)) == set(
+            map(repr, first.transcript.analysis_results)
+        )
         rankings = [
             [event for event in table.transcript.events if isinstance(event, RankingMade)]
             for table in (first, again)
@@ -579,25 +585,25 @@ class TestReplay:
 class TestSummingUp:
     async def test_where_the_lead_cannot_sum_up_the_next_one_does(self) -> None:
         table = debate("mute", "no", "perhaps")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
         assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notices(table)
         assert table.steps == ["initial/0", "debate/0", "together/1"]
-        told = [m.audience for m in table.transcript.said if m.stage == "synthesis" and m.hidden]
+        told = [m.audience for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
 
     async def test_where_nobody_can_that_is_told_and_the_answers_stand(self) -> None:
         table = debate("mute", "mute")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
         assert ("missing", "Beta could not give the synthesis, nor could anybody else.") in notices(table)
 
     async def test_a_lead_who_could_not_before_a_crash_is_not_asked_again(self) -> None:
         before = debate("mute", "no", "perhaps")
-        await before.table.play()
-        table = debate("mute", "no", "perhaps", said=before.transcript.said)
-        table.transcript.found += before.transcript.found
-        assert await table.table.play() == "completed"
+        await before.table.run_mode()
+        table = debate("mute", "no", "perhaps", said=before.transcript.messages)
+        table.transcript.analysis_results += before.transcript.analysis_results
+        assert await table.table.run_mode() == "completed"
         assert table.asked == []
 
 
@@ -607,12 +613,12 @@ class TestTryingAgain:
         table = debate("yes", "slip", provider=provider)
 
         async def try_until_it_may() -> None:
-            while not table.table.try_again("beta", table.table.plan):
+            while not table.table.retry_participant("beta", table.table.plan):
                 await asyncio.sleep(0)
             provider.tried.set()
 
         trying = asyncio.create_task(try_until_it_may())
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         await trying
         assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert table.transcript.lanes["beta"].status == "complete"
@@ -623,9 +629,9 @@ class TestTryingAgain:
 
     async def test_nobody_tries_again_who_has_not_failed_or_where_nothing_goes_on(self) -> None:
         table = debate("yes", "no")
-        assert not table.table.try_again("beta", table.table.plan)
-        await table.table.play()
-        assert not table.table.try_again("beta", table.table.plan)
+        assert not table.table.retry_participant("beta", table.table.plan)
+        await table.table.run_mode()
+        assert not table.table.retry_participant("beta", table.table.plan)
 
 
 PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
@@ -644,13 +650,13 @@ class StoppedAt(Recorded):
     def __init__(self, phase: str) -> None:
         super().__init__(DEBATING)
         self.asked_before: int | None = None
-        self.stop = Stop()
+        self.stop = StopSignal()
         self._phase = PHASES[phase]
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        async for chunks in super().stream(request, key):
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async for chunks in super().stream_chunks(request, key):
             if self.asked_before is None and self._phase(request):
-                self.stop.request()
+                self.stop.request_stop()
                 self.asked_before = len(self.asked)
             yield chunks
 
@@ -661,7 +667,7 @@ class TestStopInAnyPhase:
         provider = StoppedAt(phase)
         table = debate("yes", "no", "perhaps", provider=provider)
         provider.stop = table.stop
-        assert await table.table.play() == "stopped"
+        assert await table.table.run_mode() == "stopped"
         return table, provider
 
     async def test_nothing_is_asked_after_it(self, phase: str) -> None:
@@ -675,8 +681,8 @@ class TestStopInAnyPhase:
     async def test_every_turn_that_began_ends_once(self, phase: str) -> None:
         table, _ = await self.stopped(phase)
         events = table.transcript.events
-        begun = {event.seat for event in events if isinstance(event, TurnStarted)}
-        ended = [event.seat for event in events if isinstance(event, TurnEnded)]
+        begun = {event.turn_key for event in events if isinstance(event, TurnStarted)}
+        ended = [event.turn_key for event in events if isinstance(event, TurnEnded)]
         assert len(ended) == len(set(ended))
         assert begun <= set(ended)
 
@@ -703,8 +709,8 @@ def advisors(*models: str, **more: object) -> Stage:
 class TestAdvisors:
     async def test_they_answer_talk_to_each_other_and_one_draws_it_together(self) -> None:
         table = advisors("yes", "no", "ponder", advisors=BOTH)
-        assert await table.table.play() == "completed"
-        said = [(m.stage, m.participant, m.content) for m in table.transcript.said if m.participant]
+        assert await table.table.run_mode() == "completed"
+        said = [(m.stage, m.participant, m.content) for m in table.transcript.messages if m.participant]
         assert sorted(said[:3]) == [
             ("answer", "alpha", "Yes."),
             ("answer", "beta", "No."),
@@ -716,13 +722,13 @@ class TestAdvisors:
             ("cross_talk", "gamma", "I agree with Alpha."),
         ]
         assert said[6:] == [("synthesis", "alpha", "All in all, yes.")]
-        assert table.transcript.said[-1].role == "synthesis"
+        assert table.transcript.messages[-1].role == "synthesis"
         opened = [e.stage for e in table.transcript.events if isinstance(e, StageStarted)]
         assert opened == ["answer", "cross_talk", "synthesis"]
 
     async def test_each_is_shown_the_others_words_only_when_it_may_answer_them(self) -> None:
         table = advisors("yes", "no", advisors=BOTH)
-        await table.table.play()
+        await table.table.run_mode()
         first, second, *talking, last = table.asked
         assert first == second == [("user", "[1970-01-01 00:00] Why?")]
         to_alpha = next(call for call in talking if ("assistant", "Yes.") in call)
@@ -734,7 +740,7 @@ class TestAdvisors:
     async def test_one_that_fails_says_what_to_do_and_the_others_go_on(self) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
         table = advisors("yes", "no", "unauthorized", "overloaded", refused={"beta": why}, advisors=BOTH)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         faults = {m.participant: m.fault.message for m in table.answers if m.fault is not None}
         assert faults["beta"] == str(why)
         assert "Key rejected for scripted" in faults["gamma"]
@@ -744,7 +750,7 @@ class TestAdvisors:
 
     async def test_thoughts_are_kept_apart_and_told_to_nobody(self) -> None:
         table = advisors("yes", "ponder", advisors=BOTH)
-        await table.table.play()
+        await table.table.run_mode()
         (ponder,) = [m for m in table.answers if m.participant == "beta" and m.stage == "answer"]
         assert (ponder.content, ponder.thoughts) == ("Perhaps.", "Who knows?")
         assert "Who knows?" not in str(table.asked)
@@ -756,24 +762,26 @@ class TestAdvisors:
             (2.9, ["The cross-talk", "The synthesis"]),
         ):
             table = advisors("yes", "no", advisors=BOTH, cap=cap, provider=Priced(ADVISING))
-            assert await table.table.play() == "completed"
+            assert await table.table.run_mode() == "completed"
             assert [words.partition(" is ")[0] for _, words in notices(table)] == left_out
             assert {kind for kind, _ in notices(table)} <= {"cap"}
 
     async def test_without_a_synthesis_nothing_is_kept_for_one(self) -> None:
         table = advisors("yes", "no", advisors=Advisors(cross_talk=True), cap=4.0, provider=Priced(ADVISING))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert notices(table) == []
 
     async def test_what_was_done_before_a_crash_is_not_done_again(self) -> None:
         first = advisors("yes", "no", "ponder", advisors=BOTH)
-        await first.table.play()
-        cut_off = [m for m in first.transcript.said if (m.participant, m.stage) != ("gamma", "cross_talk")]
+        await first.table.run_mode()
+        cut_off = [
+            m for m in first.transcript.messages if (m.participant, m.stage) != ("gamma", "cross_talk")
+        ]
         again = advisors(
             "yes", "no", "ponder", advisors=BOTH, said=[m for m in cut_off if m.stage != "synthesis"]
         )
         again.recorded = {name: came for name, came in first.came.items() if name == "answer/0"}
-        assert await again.table.play() == "completed"
+        assert await again.table.run_mode() == "completed"
         asked = [(one.purpose, one.participant) for one in again.transcript.charges]
         assert asked == [("answer", "gamma"), ("synthesis", "alpha")]
         assert again.provider.asked[0] in first.provider.asked, "with the same words"

@@ -1,11 +1,11 @@
-from moot.engine.tools.approval_policy import NoConsent, Wanted
-from moot.types.events import Seat
+from moot.engine.tools.approval_policy import DenyAllApprovals, ToolCallRequest
+from moot.types.events import TurnKey
 
 
 async def test_where_nobody_can_be_asked_nothing_is_allowed() -> None:
-    nobody = NoConsent()
-    wanted = Wanted(call_id="call_1", tool="notes/write", arguments="{}", seat=Seat("alpha"))
-    await nobody.ask(wanted)
-    await nobody.begin(wanted)
-    assert await nobody.standing(wanted) == "wanted"
-    assert await nobody.answer(wanted) is None  # type: ignore[func-returns-value]
+    nobody = DenyAllApprovals()
+    wanted = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
+    await nobody.request_approval(wanted)
+    await nobody.record_call_start(wanted)
+    assert await nobody.approval_state(wanted) == "wanted"
+    assert await nobody.wait_for_decision(wanted) is None  # type: ignore[func-returns-value]

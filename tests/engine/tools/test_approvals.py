@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.tools.approval_policy import Wanted
-from moot.engine.tools.approvals import Answers, Asking, how_to_allow
+from moot.engine.tools.approval_policy import ToolCallRequest
+from moot.engine.tools.approvals import PendingApprovals, StoredApprovals, approval_instructions
 from moot.store.database import Database
-from moot.store.runs.approvals import Permissions
-from moot.store.runs.runs import Claim, Runs
+from moot.store.runs.approvals import Approvals
+from moot.store.runs.runs import RunLease, Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict
-from moot.types.events import ApprovalWanted, Seat
+from moot.types.events import ApprovalWanted, TurnKey
 from tests.store.people import ANNA, discuss, settled
 from tests.store.running import claim, start
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-WANTED = Wanted(call_id="call_1", tool="notes/write", arguments="{}", seat=Seat("alpha"))
+WANTED = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
 
 
 @pytest.fixture
@@ -26,54 +26,54 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def claimed(database: Database) -> Claim:
+async def claimed(database: Database) -> RunLease:
     return await claim(database, (await start(database, await discuss(database))).id)
 
 
-async def test_an_answer_is_heard_by_whoever_waits_for_it(database: Database, claimed: Claim) -> None:
-    permissions, answers = Permissions(database), Answers()
-    asking = Asking(permissions, claimed, answers)
-    assert await asking.standing(WANTED) == "wanted"
-    await asking.ask(WANTED)
-    waiting = asyncio.create_task(asking.answer(WANTED))
+async def test_an_answer_is_heard_by_whoever_waits_for_it(database: Database, claimed: RunLease) -> None:
+    permissions, answers = Approvals(database), PendingApprovals()
+    asking = StoredApprovals(permissions, claimed, answers)
+    assert await asking.approval_state(WANTED) == "wanted"
+    await asking.request_approval(WANTED)
+    waiting = asyncio.create_task(asking.wait_for_decision(WANTED))
     await asyncio.sleep(0)
-    answers.hear((await Runs(database).wishes(claimed.run)).answers)
+    answers.resolve_decisions((await Runs(database).pending_commands(claimed.run)).approval_decisions)
     assert not waiting.done()
-    await permissions.answer(CALLER, claimed.run, "call_1", "always")
-    answers.hear((await Runs(database).wishes(claimed.run)).answers)
+    await permissions.resolve_approval(CALLER, claimed.run, "call_1", "always")
+    answers.resolve_decisions((await Runs(database).pending_commands(claimed.run)).approval_decisions)
     assert await waiting == "always"
-    assert await asking.standing(WANTED) == "given"
+    assert await asking.approval_state(WANTED) == "given"
 
 
 async def test_an_answer_that_comes_before_anybody_waits_is_not_lost(
-    database: Database, claimed: Claim
+    database: Database, claimed: RunLease
 ) -> None:
-    answers = Answers()
-    asking = Asking(Permissions(database), claimed, answers)
-    await asking.ask(WANTED)
-    answers.hear({"call_1": "refuse"})
-    assert await asking.answer(WANTED) == "refuse"
+    answers = PendingApprovals()
+    asking = StoredApprovals(Approvals(database), claimed, answers)
+    await asking.request_approval(WANTED)
+    answers.resolve_decisions({"call_1": "refuse"})
+    assert await asking.wait_for_decision(WANTED) == "refuse"
 
 
-async def test_whoever_waits_no_more_withdraws_the_question(database: Database, claimed: Claim) -> None:
-    permissions = Permissions(database)
-    asking = Asking(permissions, claimed, Answers())
-    await asking.ask(WANTED)
-    waiting = asyncio.create_task(asking.answer(WANTED))
+async def test_whoever_waits_no_more_withdraws_the_question(database: Database, claimed: RunLease) -> None:
+    permissions = Approvals(database)
+    asking = StoredApprovals(permissions, claimed, PendingApprovals())
+    await asking.request_approval(WANTED)
+    waiting = asyncio.create_task(asking.wait_for_decision(WANTED))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     with pytest.raises(Conflict):
-        await permissions.answer(CALLER, claimed.run, "call_1", "allow")
+        await permissions.resolve_approval(CALLER, claimed.run, "call_1", "allow")
 
 
-async def test_another_attempt_at_the_turn_asks_again(database: Database, claimed: Claim) -> None:
-    permissions = Permissions(database)
-    first = Asking(permissions, claimed, Answers())
-    await first.begin(WANTED)
-    assert await first.standing(WANTED) == "wanted"
-    assert await Asking(permissions, claimed, Answers()).standing(WANTED) == "again"
+async def test_another_attempt_at_the_turn_asks_again(database: Database, claimed: RunLease) -> None:
+    permissions = Approvals(database)
+    first = StoredApprovals(permissions, claimed, PendingApprovals())
+    await first.record_call_start(WANTED)
+    assert await first.approval_state(WANTED) == "wanted"
+    assert await StoredApprovals(permissions, claimed, PendingApprovals()).approval_state(WANTED) == "again"
 
 
 def test_who_wants_what_and_where_it_is_answered() -> None:
@@ -86,7 +86,7 @@ def test_who_wants_what_and_where_it_is_answered() -> None:
         name="notes/x",
         seconds=600,
     )
-    assert how_to_allow("Alpha", wanted) == (
+    assert approval_instructions("Alpha", wanted) == (
         "Alpha wants to call notes/x, and waits for consent: allow or refuse it on the page, or by "
         'POST /api/runs/run_1/approvals/call_2 with {"answer": "allow"} or {"answer": "refuse"}.'
     )

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.tools.builtin import OwnTools
+from moot.engine.tools.builtin import BuiltinTools
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.whiteboards import Boards
+from moot.engine.whiteboards import Whiteboards
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, add_message
-from moot.store.library.insights import Insights, Vectors
+from moot.store.library.insights import Insights, InsightVectors
 from moot.store.library.projects import Projects
 from moot.types.discussions import Message
 from moot.types.knowledge import Insight
@@ -38,20 +38,20 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield database
 
 
-def tools(database: Database, discussion: str, tenant: str = ANNA) -> OwnTools:
-    search = InsightSearch(Insights(database), Vectors(database))
-    return OwnTools(tenant, discussion, Discussions(database), search, Boards(database))
+def tools(database: Database, discussion: str, tenant: str = ANNA) -> BuiltinTools:
+    search = InsightSearch(Insights(database), InsightVectors(database))
+    return BuiltinTools(tenant, discussion, Discussions(database), search, Whiteboards(database))
 
 
-async def called(own: OwnTools, name: str, **arguments: str) -> str:
-    return (await own.call(name, arguments)).content
+async def called(own: BuiltinTools, name: str, **arguments: str) -> str:
+    return (await own.call_tool(name, arguments)).content
 
 
 async def test_knowledge_of_the_project_is_found_and_of_all_where_there_is_none(database: Database) -> None:
     projects = Projects(database)
-    mine, other = [(await projects.create(ANNA, ProjectDraft(name=name))).id for name in "ab"]
+    mine, other = [(await projects.create_project(ANNA, ProjectDraft(name=name))).id for name in "ab"]
     source = await discuss(database, project=mine)
-    await Insights(database).keep_export(ANNA, source.id, "", 1.0, [INSIGHT])
+    await Insights(database).save_export(ANNA, source.id, "", 1.0, [INSIGHT])
     found = f"Round tables (decision, from the discussion {source.id})\nThey have no head. Buy one."
     for project, comes in ((mine, found), (None, found), (other, "Nothing was found.")):
         own = tools(database, (await discuss(database, project=project)).id)
@@ -91,32 +91,34 @@ async def test_what_is_somebody_else_s_or_one_s_own_is_not_read(database: Databa
     here, theirs = await discuss(database), await discuss(database, BERT, "Mine.", title="Berts")
     own = tools(database, here.id)
     for wanted in (theirs.id, "Berts", "", "nothing of the kind"):
-        outcome = await own.call("read_discussion", {"discussion": wanted})
+        outcome = await own.call_tool("read_discussion", {"discussion": wanted})
         assert (outcome.is_error, "There is no discussion" in outcome.content) == (True, True)
-    outcome = await own.call("read_discussion", {"discussion": here.id})
+    outcome = await own.call_tool("read_discussion", {"discussion": here.id})
     assert outcome.content == "This is the discussion that you are in."
 
 
 async def test_where_several_are_meant_their_ids_are_told(database: Database) -> None:
     ids = [(await discuss(database, title=f"Tables {n}")).id for n in range(2)]
     own = tools(database, (await discuss(database, title="Here")).id)
-    outcome = await own.call("read_discussion", {"discussion": "tables"})
+    outcome = await own.call_tool("read_discussion", {"discussion": "tables"})
     assert outcome.is_error
     assert all(id in outcome.content for id in ids)
 
 
 async def test_the_whiteboard_is_there_in_a_lesson(database: Database) -> None:
     plain = await discuss(database)
-    assert [info.name for info in await tools(database, plain.id).tools()] == [
+    assert [info.name for info in await tools(database, plain.id).list_tools()] == [
         "search_knowledge",
         "read_discussion",
     ]
-    await Discussions(database).change(ANNA, plain.id, {"mode": "directed"})
+    await Discussions(database).update_discussion(ANNA, plain.id, {"mode": "directed"})
     own = tools(database, plain.id)
-    assert [info.name for info in await own.tools()][-1] == "read_whiteboard"
+    assert [info.name for info in await own.list_tools()][-1] == "read_whiteboard"
     assert "The whiteboard" in await called(own, "read_whiteboard")
 
 
 async def test_none_of_them_has_effects(database: Database) -> None:
-    await Discussions(database).change(ANNA, (here := await discuss(database)).id, {"mode": "directed"})
-    assert not any(info.effects for info in await tools(database, here.id).tools())
+    await Discussions(database).update_discussion(
+        ANNA, (here := await discuss(database)).id, {"mode": "directed"}
+    )
+    assert not any(info.effects for info in await tools(database, here.id).list_tools())

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from moot.engine.tools.approvals import Answers
-from moot.engine.tools.catalog import Tooling
+from moot.engine.tools.approvals import PendingApprovals
+from moot.engine.tools.catalog import ToolCatalog
 from moot.engine.tools.insight_search import InsightSearch
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
-from moot.store.encryption import Sealer
-from moot.store.library.insights import Insights, Vectors
+from moot.store.encryption import Encryptor
+from moot.store.library.insights import Insights, InsightVectors
 from moot.store.schema import account
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
@@ -30,29 +30,29 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield database
 
 
-def tooling(database: Database, *, anywhere: bool = False) -> Tooling:
-    return Tooling(
+def tooling(database: Database, *, anywhere: bool = False) -> ToolCatalog:
+    return ToolCatalog(
         database,
         {"notes": CONFIG},
         {},
-        ToolServers(database, Sealer(SECRET)),
-        InsightSearch(Insights(database), Vectors(database)),
+        ToolServers(database, Encryptor(SECRET)),
+        InsightSearch(Insights(database), InsightVectors(database)),
         Budgets(database),
-        anywhere=anywhere,
+        allow_private_networks=anywhere,
     )
 
 
 async def test_what_a_tenant_may_name(database: Database) -> None:
-    await ToolServers(database, Sealer(SECRET)).put(ANNA, "mine", "https://tools.example", {})
+    await ToolServers(database, Encryptor(SECRET)).store_server(ANNA, "mine", "https://tools.example", {})
     here = tooling(database)
-    await here.check(ANNA, ("moot", "notes/anything", "mine"), "tools")
+    await here.validate_tools(ANNA, ("moot", "notes/anything", "mine"), "tools")
     with pytest.raises(UsageError, match="tools: there is no tool server 'mine'"):
-        await here.check(BERT, ("mine",), "tools")
+        await here.validate_tools(BERT, ("mine",), "tools")
 
 
 async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(database: Database) -> None:
-    await ToolServers(database, Sealer(SECRET)).put(ANNA, "mine", "https://127.0.0.1:9", {})
-    own, notes, mine = await tooling(database).listing(ANNA)
+    await ToolServers(database, Encryptor(SECRET)).store_server(ANNA, "mine", "https://127.0.0.1:9", {})
+    own, notes, mine = await tooling(database).list_servers(ANNA)
     assert [(one.name, one.whose) for one in (own, notes, mine)] == [
         ("moot", "moot"),
         ("notes", "server"),
@@ -66,17 +66,20 @@ async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(da
 async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes_first(
     database: Database,
 ) -> None:
-    stored = ToolServers(database, Sealer(SECRET))
-    await stored.put(ANNA, "notes", "https://127.0.0.1:9", {})
-    await stored.put(ANNA, "mine", "https://127.0.0.1:9", {})
+    stored = ToolServers(database, Encryptor(SECRET))
+    await stored.store_server(ANNA, "notes", "https://127.0.0.1:9", {})
+    await stored.store_server(ANNA, "mine", "https://127.0.0.1:9", {})
     claimed = await claim(database, (await start(database, await discuss(database))).id)
-    workshop = tooling(database).workshop(claimed, Answers())
+    workshop = tooling(database).open_session(claimed, PendingApprovals())
     who = Participant("alpha", "Alpha", "m", tools=("moot/search_knowledge", "notes/look_up", "mine", "gone"))
-    kit = await workshop.kit(who)
+    kit = await workshop.load_participant_tools(who)
     await workshop.aclose()
-    assert kit.toolkit is not None
-    assert [tool.name for tool in kit.toolkit.offered] == ["moot__search_knowledge", "notes__look_up"]
-    private, gone = kit.troubles
+    assert kit.toolset is not None
+    assert [tool.name for tool in kit.toolset.tool_definitions] == [
+        "moot__search_knowledge",
+        "notes__look_up",
+    ]
+    private, gone = kit.problems
     assert private.startswith("The host 127.0.0.1 is in a private network")
     assert gone == "There is no tool server 'gone' any more. Its tools are left out."
 
@@ -85,6 +88,6 @@ async def test_a_budget_that_is_spent_is_said_in_words(database: Database) -> No
     async with database.write() as connection:
         await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
     claimed = await claim(database, (await start(database, await discuss(database))).id)
-    workshop = tooling(database).workshop(claimed, Answers())
-    assert await workshop.over_budget(0.5) is None
-    assert "This week's budget of $1.00 is spent" in (await workshop.over_budget(1.5) or "")
+    workshop = tooling(database).open_session(claimed, PendingApprovals())
+    assert await workshop.check_budget(0.5) is None
+    assert "This week's budget of $1.00 is spent" in (await workshop.check_budget(1.5) or "")

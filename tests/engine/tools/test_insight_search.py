@@ -5,12 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.engine.tools.insight_search import A_TIME, InsightSearch, blended, packed, similarities
+from moot.engine.tools.insight_search import (
+    MAX_EMBEDDED_PER_SEARCH,
+    InsightSearch,
+    cosine_similarities,
+    pack_vector,
+    rank_by_score,
+)
 from moot.store.database import Database
-from moot.store.library.insights import Insights, Vectors
+from moot.store.library.insights import Insights, InsightVectors
 from moot.store.library.projects import Projects
 from moot.types.errors import ProviderError
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.projects import Project, ProjectDraft
 from tests.databases import SLOW_ON_POSTGRES
 from tests.store.finding import insight
@@ -31,7 +37,7 @@ class Letters:
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         self.asked.append(list(texts))
         if self.broken:
-            raise ProviderError(fault("network", "Nothing answers."))
+            raise ProviderError(make_fault("network", "Nothing answers."))
         return [[float(text.lower().count(vowel)) for vowel in "aeiou"] for text in texts]
 
 
@@ -43,21 +49,21 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 @pytest.fixture
 async def moot(database: Database) -> Project:
-    return await Projects(database).create(ANNA, ProjectDraft(name="Moot"))
+    return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 async def learn(database: Database, project: str, *titles: str) -> None:
     about = await discuss(database, ANNA, "Hello", project=project)
     found = [insight(title, "zzz") for title in titles]
-    await Insights(database).keep_export(ANNA, about.id, "We met.", 0.5, found)
+    await Insights(database).save_export(ANNA, about.id, "We met.", 0.5, found)
 
 
 def search(database: Database, embedder: Letters | None = None) -> InsightSearch:
-    return InsightSearch(Insights(database), Vectors(database), embedder)
+    return InsightSearch(Insights(database), InsightVectors(database), embedder)
 
 
 async def titles(searching: InsightSearch, project: str, q: str, limit: int = 10) -> list[str]:
-    return [one.title for one in await searching.find(ANNA, project, q, limit)]
+    return [one.title for one in await searching.search_insights(ANNA, project, q, limit)]
 
 
 async def test_without_an_embedder_words_decide(database: Database, moot: Project) -> None:
@@ -86,11 +92,11 @@ async def test_insights_get_their_vectors_once_with_the_first_search(
 
 
 async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, moot: Project) -> None:
-    await learn(database, moot.id, *(f"insight {n}" for n in range(A_TIME + 1)))
+    await learn(database, moot.id, *(f"insight {n}" for n in range(MAX_EMBEDDED_PER_SEARCH + 1)))
     embedder = Letters()
     for _ in range(3):
         await titles(search(database, embedder), moot.id, "mango")
-    assert [len(texts) - 1 for texts in embedder.asked] == [A_TIME, 1, 0]
+    assert [len(texts) - 1 for texts in embedder.asked] == [MAX_EMBEDDED_PER_SEARCH, 1, 0]
 
 
 async def test_a_broken_embedder_leaves_the_words(
@@ -103,40 +109,44 @@ async def test_a_broken_embedder_leaves_the_words(
 
 async def test_nobody_finds_what_is_anothers(database: Database, moot: Project) -> None:
     await learn(database, moot.id, "banana")
-    assert await search(database, Letters()).find(BERT, moot.id, "banana", 10) == ()
+    assert await search(database, Letters()).search_insights(BERT, moot.id, "banana", 10) == ()
 
 
 def test_seventy_for_meaning_and_thirty_for_words() -> None:
-    assert blended({"words": 5.0, "both": 2.5}, {"both": 0.5, "meaning": 0.6}) == ["both", "meaning", "words"]
-    assert blended({"a": 1.0}, {"b": 0.42}) == ["a", "b"]
-    assert blended({"a": 1.0}, {"b": 0.43}) == ["b", "a"]
-    assert blended({}, {}) == []
+    assert rank_by_score({"words": 5.0, "both": 2.5}, {"both": 0.5, "meaning": 0.6}) == [
+        "both",
+        "meaning",
+        "words",
+    ]
+    assert rank_by_score({"a": 1.0}, {"b": 0.42}) == ["a", "b"]
+    assert rank_by_score({"a": 1.0}, {"b": 0.43}) == ["b", "a"]
+    assert rank_by_score({}, {}) == []
 
 
 @given(SCORES, SCORES)
 def test_everything_that_was_found_is_there_once(
     by_words: dict[str, float], by_meaning: dict[str, float]
 ) -> None:
-    order = blended(by_words, by_meaning)
+    order = rank_by_score(by_words, by_meaning)
     assert sorted(order) == sorted(by_words.keys() | by_meaning.keys())
 
 
 @given(SCORES)
 def test_words_alone_keep_their_order(by_words: dict[str, float]) -> None:
-    order = [by_words[found] for found in blended(by_words, {})]
+    order = [by_words[found] for found in rank_by_score(by_words, {})]
     assert order == sorted(order, reverse=True)
 
 
 def test_vectors_are_compared_by_their_angle() -> None:
     stored = {
-        "same": packed([3.0, 4.0]),
-        "between": packed([1.0, 0.0]),
-        "across": packed([4.0, -3.0]),
-        "against": packed([-3.0, -4.0]),
-        "of another size": packed([3.0, 4.0, 0.0]),
-        "nothing": packed([0.0, 0.0]),
+        "same": pack_vector([3.0, 4.0]),
+        "between": pack_vector([1.0, 0.0]),
+        "across": pack_vector([4.0, -3.0]),
+        "against": pack_vector([-3.0, -4.0]),
+        "of another size": pack_vector([3.0, 4.0, 0.0]),
+        "nothing": pack_vector([0.0, 0.0]),
     }
-    assert similarities(packed([30.0, 40.0]), stored) == {
+    assert cosine_similarities(pack_vector([30.0, 40.0]), stored) == {
         "same": pytest.approx(1.0),
         "between": pytest.approx(0.6),
         "across": pytest.approx(0.0, abs=1e-6),

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from moot.engine.tools.approval_policy import NoConsent
-from moot.engine.tools.session import Source, Workshop, no_budget, servers_of
+from moot.engine.tools.approval_policy import DenyAllApprovals
+from moot.engine.tools.session import ToolSession, ToolSource, allow_any_cost, group_by_server
 from moot.tools.fake import FakeTool, FakeToolbox
-from moot.types.errors import NotFound, Unavailable
+from moot.types.errors import FeatureUnavailable, NotFound
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo
 from tests.engine.kits import look_up
@@ -15,8 +15,8 @@ ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 
 
 class Broken(FakeToolbox):
-    async def tools(self) -> Sequence[ToolInfo]:
-        raise Unavailable("The tool server broken did not start within 45 s.")
+    async def list_tools(self) -> Sequence[ToolInfo]:
+        raise FeatureUnavailable("The tool server broken did not start within 45 s.")
 
 
 class Shop:
@@ -24,18 +24,18 @@ class Shop:
         read, write = (FakeTool(ToolInfo(name=name), look_up) for name in ("read", "write"))
         self.boxes = {"notes": FakeToolbox(read, write), "broken": Broken()}
         self.opened: list[str] = []
-        self.workshop = Workshop(self._open, NoConsent)
+        self.workshop = ToolSession(self._open, DenyAllApprovals)
 
-    async def _open(self, server: str) -> Source:
+    async def _open(self, server: str) -> ToolSource:
         self.opened.append(server)
         if server not in self.boxes:
             raise NotFound(f"There is no tool server {server!r} any more.")
-        return Source(self.boxes[server], lambda tool: tool == "read")
+        return ToolSource(self.boxes[server], lambda tool: tool == "read")
 
     async def kit(self, *tools: str) -> tuple[list[str], list[str]]:
-        kit = await self.workshop.kit(replace(ALPHA, tools=tools))
-        offered = kit.toolkit.offered if kit.toolkit else ()
-        return [tool.name for tool in offered], list(kit.troubles)
+        kit = await self.workshop.load_participant_tools(replace(ALPHA, tools=tools))
+        offered = kit.toolset.tool_definitions if kit.toolset else ()
+        return [tool.name for tool in offered], list(kit.problems)
 
 
 async def test_a_participant_has_the_tools_that_it_names() -> None:
@@ -71,8 +71,8 @@ async def test_all_who_need_a_server_share_it_and_it_is_closed_at_the_end() -> N
 
 
 def test_tools_by_their_servers() -> None:
-    assert servers_of(("a/b", "c", "a/d", "c/e")) == {"a": {"b", "d"}, "c": None}
+    assert group_by_server(("a/b", "c", "a/d", "c/e")) == {"a": {"b", "d"}, "c": None}
 
 
 async def test_without_a_budget_nothing_is_too_dear() -> None:
-    assert await no_budget(1000.0) is None
+    assert await allow_any_cost(1000.0) is None

@@ -5,29 +5,38 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from moot.engine.tools.toolset import AT_ONCE, Offer, Round, Toolkit, Used, named
-from moot.streaming.cancellation import Stop
+from moot.engine.tools.toolset import (
+    MAX_PARALLEL_CALLS,
+    ToolBinding,
+    ToolCallContext,
+    ToolCallRecord,
+    Toolset,
+    assign_tool_names,
+)
+from moot.streaming.cancellation import StopSignal
 from moot.tools.fake import FakeToolbox
 from moot.types.chunks import ToolCall
 from moot.types.errors import UsageError
-from moot.types.events import ApprovalGiven, ApprovalWanted, Event, Seat, ToolCalled, ToolReturned
-from moot.types.tools import LONGEST_RESULT, LONGEST_SHOWN, ToolInfo
+from moot.types.events import ApprovalGiven, ApprovalWanted, Event, ToolCalled, ToolReturned, TurnKey
+from moot.types.tools import MAX_RESULT_CHARACTERS, MAX_SHOWN_CHARACTERS, ToolInfo
 from tests.engine.kits import Asked, Bench, look_up, never
 
 CALL = ToolCall("1", "dict__look_up", '{"word": "moot"}')
 
 
 async def used(
-    bench: Bench, *calls: ToolCall, stop: Stop | None = None, hurry: Stop | None = None
-) -> tuple[list[Used], list[Event]]:
+    bench: Bench, *calls: ToolCall, stop: StopSignal | None = None, hurry: StopSignal | None = None
+) -> tuple[list[ToolCallRecord], list[Event]]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    stop = stop or Stop()
-    place = Round(seat=Seat("alpha"), stop=stop, hurry=hurry or stop, emit=emit, said=3)
-    return await bench.kit.use(calls or (CALL,), place), events
+    stop = stop or StopSignal()
+    place = ToolCallContext(
+        turn_key=TurnKey("alpha"), stop=stop, approval_stop=hurry or stop, emit=emit, text_length=3
+    )
+    return await bench.kit.call_tools(calls or (CALL,), place), events
 
 
 async def test_a_call_is_told_made_and_kept() -> None:
@@ -42,8 +51,12 @@ async def test_a_call_is_told_made_and_kept() -> None:
         "moot is a meeting.",
         False,
     )
-    assert (use.told.call_id, use.told.name, use.told.content) == ("1", "dict__look_up", "moot is a meeting.")
-    assert (use.kept.call_id, use.kept.said) == (called.call_id, 3)
+    assert (use.result.call_id, use.result.name, use.result.content) == (
+        "1",
+        "dict__look_up",
+        "moot is a meeting.",
+    )
+    assert (use.tool_use.call_id, use.tool_use.said) == (called.call_id, 3)
     assert bench.asked.log == []  # nobody is asked about what only reads
 
 
@@ -64,27 +77,27 @@ async def test_a_call_that_cannot_be_made_is_an_error_that_the_model_is_told(
 ) -> None:
     bench = Bench()
     (use,), _ = await used(bench, call)
-    assert use.told.is_error
-    assert words in use.told.content
-    assert bench.box.called == []
+    assert use.result.is_error
+    assert words in use.result.content
+    assert bench.box.calls == []
 
 
 async def test_a_tool_has_its_time_and_that_it_is_over_is_told() -> None:
     (use,), _ = await used(Bench(never, effects=True, trusted=True, tool_seconds=0.01))
-    assert use.told.is_error
-    assert "dict/look_up did not return within 0.01 s" in use.told.content
-    assert "may still happen" in use.told.content
+    assert use.result.is_error
+    assert "dict/look_up did not return within 0.01 s" in use.result.content
+    assert "may still happen" in use.result.content
 
 
 async def test_a_stop_ends_a_call() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     async def stopping(arguments: Mapping[str, Any]) -> str:
-        stop.request()
+        stop.request_stop()
         return await never(arguments)
 
     (use,), _ = await used(Bench(stopping), stop=stop)
-    assert use.told.content == "Stopped before it had returned."
+    assert use.result.content == "Stopped before it had returned."
 
 
 async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
@@ -92,11 +105,11 @@ async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
         return "x" * 1_000_000
 
     (use,), events = await used(Bench(much))
-    assert LONGEST_RESULT < len(use.told.content) < LONGEST_RESULT + 200
-    assert "1,000,000 characters long" in use.told.content
-    assert len(use.kept.content) < LONGEST_SHOWN + 200
+    assert MAX_RESULT_CHARACTERS < len(use.result.content) < MAX_RESULT_CHARACTERS + 200
+    assert "1,000,000 characters long" in use.result.content
+    assert len(use.tool_use.content) < MAX_SHOWN_CHARACTERS + 200
     assert isinstance(events[-1], ToolReturned)
-    assert events[-1].content == use.kept.content
+    assert events[-1].content == use.tool_use.content
 
 
 async def test_what_no_database_keeps_is_dropped() -> None:
@@ -104,7 +117,7 @@ async def test_what_no_database_keeps_is_dropped() -> None:
         return "a\0b\ud800"
 
     (use,), _ = await used(Bench(odd))
-    assert use.told.content == "ab?"
+    assert use.result.content == "ab?"
 
 
 async def test_a_mistake_of_a_tool_ends_nothing() -> None:
@@ -112,7 +125,7 @@ async def test_a_mistake_of_a_tool_ends_nothing() -> None:
         raise ZeroDivisionError
 
     (use,), _ = await used(Bench(broken))
-    assert use.told.content == "The tool failed (ZeroDivisionError)."
+    assert use.result.content == "The tool failed (ZeroDivisionError)."
 
 
 async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
@@ -120,7 +133,7 @@ async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
         raise UsageError("The dictionary is closed on Sundays.")
 
     (use,), _ = await used(Bench(closed))
-    assert (use.told.content, use.told.is_error) == ("The dictionary is closed on Sundays.", True)
+    assert (use.result.content, use.result.is_error) == ("The dictionary is closed on Sundays.", True)
 
 
 async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
@@ -135,10 +148,10 @@ async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
         now -= 1
         return ""
 
-    calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3 * AT_ONCE)]
+    calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3 * MAX_PARALLEL_CALLS)]
     uses, _ = await used(Bench(counting), *calls)
-    assert [use.told.call_id for use in uses] == [call.id for call in calls]
-    assert most == AT_ONCE
+    assert [use.result.call_id for use in uses] == [call.id for call in calls]
+    assert most == MAX_PARALLEL_CALLS
 
 
 async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
@@ -148,14 +161,14 @@ async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
     assert isinstance(events[2], ApprovalGiven)
     assert events[2].answer == "allow"
     assert bench.asked.log == ["asked dict/look_up", "begun dict/look_up"]
-    assert not use.told.is_error
+    assert not use.result.is_error
 
 
 async def test_what_is_refused_is_not_called() -> None:
     bench = Bench(effects=True, asked=Asked("refuse"))
     (use,), _ = await used(bench)
-    assert "The person refused this call." in use.told.content
-    assert (bench.box.called, bench.asked.log) == ([], ["asked dict/look_up"])
+    assert "The person refused this call." in use.result.content
+    assert (bench.box.calls, bench.asked.log) == ([], ["asked dict/look_up"])
 
 
 async def test_nobody_s_answer_is_no() -> None:
@@ -163,24 +176,24 @@ async def test_nobody_s_answer_is_no() -> None:
     (use,), events = await used(bench)
     assert isinstance(events[2], ApprovalGiven)
     assert events[2].answer == "expired"
-    assert (use.told.is_error, bench.box.called) == (True, [])
+    assert (use.result.is_error, bench.box.calls) == (True, [])
 
 
 async def test_a_stop_or_another_message_ends_the_question() -> None:
-    hurry = Stop()
-    hurry.request("follow_up_interrupt")
+    hurry = StopSignal()
+    hurry.request_stop("follow_up_interrupt")
     bench = Bench(effects=True, asked=Asked(None))
     _, events = await used(bench, hurry=hurry)
     assert isinstance(events[2], ApprovalGiven)
-    assert (events[2].answer, bench.box.called) == ("stopped", [])
+    assert (events[2].answer, bench.box.calls) == ("stopped", [])
 
 
 async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
     box = FakeToolbox()
     bench = Bench()
-    bench.kit = Toolkit([Offer(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
+    bench.kit = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
     (use,), _ = await used(bench)
-    assert (use.told.is_error, box.called) == (True, [])
+    assert (use.result.is_error, box.calls) == (True, [])
 
 
 @pytest.mark.parametrize(("trusted", "standing"), [(True, "wanted"), (False, "given")])
@@ -189,7 +202,7 @@ async def test_what_is_trusted_or_was_allowed_for_good_is_called_and_noted(
 ) -> None:
     bench = Bench(look_up, effects=True, trusted=trusted, asked=Asked("refuse", standing))
     await used(bench)
-    assert (bench.asked.log, len(bench.box.called)) == (["begun dict/look_up"], 1)
+    assert (bench.asked.log, len(bench.box.calls)) == (["begun dict/look_up"], 1)
 
 
 async def test_what_was_begun_before_a_crash_is_asked_about_again_however_trusted() -> None:
@@ -197,13 +210,15 @@ async def test_what_was_begun_before_a_crash_is_asked_about_again_however_truste
     _, events = await used(bench)
     assert isinstance(events[1], ApprovalWanted)
     assert events[1].again
-    assert bench.box.called == []
+    assert bench.box.calls == []
 
 
 def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None:
     box = FakeToolbox()
     titles = ["a/b c", "a/b.c", "a/" + "x" * 100, "a/" + "x" * 101, "moot/search"]
-    names = list(named([Offer(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles]))
+    names = list(
+        assign_tool_names([ToolBinding(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles])
+    )
     assert names[:2] == ["a__b_c", "a__b_c_2"]
     assert names[-1] == "moot__search"
     assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in names)
@@ -211,7 +226,7 @@ def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None
 
 
 def test_what_is_offered() -> None:
-    (tool,) = Bench().kit.offered
+    (tool,) = Bench().kit.tool_definitions
     assert (tool.name, tool.description, isinstance(tool.parameters, Raw)) == (
         "dict__look_up",
         "Looks.",

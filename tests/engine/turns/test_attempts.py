@@ -1,18 +1,18 @@
 """A turn is told, counted and timed over all its attempts."""
 
-from moot.engine.turns.attempts import Attempts
+from moot.engine.turns.attempts import TurnAttempts
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
-from moot.streaming.cancellation import Stop
+from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import StreamResult
 from moot.types.chunks import Usage
-from moot.types.events import Event, Notice, Seat, TurnStarted
-from moot.types.model_info import Measure
-from moot.types.requests import ModelRequest, user
+from moot.types.events import Event, Notice, TurnKey, TurnStarted
+from moot.types.model_info import ModelLimits
+from moot.types.requests import ModelRequest, user_message
 
-REQUEST = ModelRequest(model="one", messages=(user("12345678"),))
+REQUEST = ModelRequest(model="one", messages=(user_message("12345678"),))
 
 
 class Begun:
@@ -20,15 +20,15 @@ class Begun:
 
     def __init__(self, characters_per_token: float = 4.0) -> None:
         self.told: list[Event] = []
-        self.stop = Stop()
-        self.turn = Attempts(
-            Seat("alpha", "debate", 2),
+        self.stop = StopSignal()
+        self.turn = TurnAttempts(
+            TurnKey("alpha", "debate", 2),
             self.stop,
             self._emit,
-            lambda _: Measure(characters_per_token=characters_per_token),
+            lambda _: ModelLimits(characters_per_token=characters_per_token),
             None,
         )
-        self.turn.model = Resolved("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
+        self.turn.model = ResolvedModel("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
 
     async def _emit(self, events: list[Event]) -> None:
         self.told += events
@@ -36,9 +36,9 @@ class Begun:
 
 async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
     begun = Begun()
-    await begun.turn.start()
-    await begun.turn.notice("retry", "Trying again.")
-    await begun.turn.start()
+    await begun.turn.start_attempt()
+    await begun.turn.emit_notice("retry", "Trying again.")
+    await begun.turn.start_attempt()
     assert begun.told == [
         TurnStarted(participant="alpha", stage="debate", round=2, attempt=1, model="scripted/one"),
         Notice(kind="retry", message="Trying again.", participant="alpha"),
@@ -49,28 +49,28 @@ async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
 async def test_what_all_attempts_used_is_added_up() -> None:
     begun = Begun()
     for usage in (Usage(10, 1), Usage(10, 5)):
-        await begun.turn.count(REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop"))
-    ended = begun.turn.ended(StreamResult("completed", "Yes."))
+        await begun.turn.count_usage(REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop"))
+    ended = begun.turn.build_turn_end(StreamResult("completed", "Yes."))
     assert (ended.usage, ended.cost) == (Usage(20, 6), 0.0)
     assert (ended.participant, ended.stage, ended.round) == ("alpha", "debate", 2)
 
 
 async def test_what_nobody_counted_is_guessed_by_the_measure_of_the_model() -> None:
     begun = Begun(characters_per_token=2.0)
-    await begun.turn.count(REQUEST, StreamResult("completed", "1234", characters=4))
-    assert begun.turn.ended(StreamResult("completed", "1234")).usage == Usage(4, 2, estimated=True)
+    await begun.turn.count_usage(REQUEST, StreamResult("completed", "1234", characters=4))
+    assert begun.turn.build_turn_end(StreamResult("completed", "1234")).usage == Usage(4, 2, estimated=True)
 
 
 async def test_a_count_that_came_before_the_words_is_not_believed() -> None:
     begun = Begun()
     early = StreamResult("stopped_by_user", "x" * 40, usage=Usage(2, 1), characters=40)
-    await begun.turn.count(REQUEST, early)
-    assert begun.turn.ended(early).usage == Usage(2, 10, estimated=True)
+    await begun.turn.count_usage(REQUEST, early)
+    assert begun.turn.build_turn_end(early).usage == Usage(2, 10, estimated=True)
 
 
 async def test_a_stop_is_what_a_turn_ends_with_whatever_failed_before() -> None:
     begun = Begun()
     failed = StreamResult("error")
-    assert begun.turn.stopped_or(failed) == failed
-    begun.stop.request("stopped_by_user")
-    assert begun.turn.ended(begun.turn.stopped_or(failed)).status == "stopped"
+    assert begun.turn.stop_result_or(failed) == failed
+    begun.stop.request_stop("stopped_by_user")
+    assert begun.turn.build_turn_end(begun.turn.stop_result_or(failed)).status == "stopped"

@@ -6,52 +6,52 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
-from moot.engine.turns.attempts import ActOf
-from moot.engine.turns.model_caller import Speaker
+from moot.engine.turns.attempts import NewLessonParser
+from moot.engine.turns.model_caller import ModelCaller
 from moot.providers import profiles
 from moot.providers.http_provider import HttpProvider
 from moot.providers.keys import Key, KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import WIRES, Resolved
+from moot.providers.registry import WIRE_FORMATS, ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, LOOK_UP, Script, Scripts
-from moot.streaming.cancellation import Stop
-from moot.streaming.lesson_turn import Act
-from moot.streaming.speaker_labels import Names
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, LOOK_UP_TOOL, Script, Scripts
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.lesson_turn import LessonTurnParser
+from moot.streaming.speaker_labels import SpeakerNames
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Done, Text, Usage
-from moot.types.events import ActionTaken, Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
-from moot.types.model_info import Measure, Profile
-from moot.types.requests import File, ModelRequest, user
-from moot.whiteboard.state import EMPTY
+from moot.types.events import ActionTaken, Event, Notice, TextDelta, TurnEnded, TurnKey, TurnStarted
+from moot.types.model_info import ModelLimits, Profile
+from moot.types.requests import File, ModelRequest, user_message
+from moot.whiteboard.state import EMPTY_BOARD
 from tests.engine.tables import Recorded
 from tests.taking import LabServer
 
-SPEAKER = Speaker(Limits(idle=60, total=120), backoff=0.001, jitter=lambda: 0.5)
-SOON_SILENT = Speaker(Limits(idle=0.1, total=120), backoff=0.001, jitter=lambda: 0.5)
-REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
+SPEAKER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
+SOON_SILENT = ModelCaller(Limits(idle=0.1, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
+REQUEST = ModelRequest(model="", messages=(user_message("What is a moot?"),))
 
 
-def chain(*names: str, **scripts: Script) -> list[Resolved]:
-    provider = ScriptedProvider(Scripts({**BUILT_IN, **scripts}))
-    return [Resolved(f"scripted/{name}", provider, name, KeyRing(())) for name in names]
+def chain(*names: str, **scripts: Script) -> list[ResolvedModel]:
+    provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, **scripts}))
+    return [ResolvedModel(f"scripted/{name}", provider, name, KeyRing(())) for name in names]
 
 
 async def spoken(
-    models: Sequence[Resolved],
-    stop: Stop | None = None,
-    speaker: Speaker = SPEAKER,
+    models: Sequence[ResolvedModel],
+    stop: StopSignal | None = None,
+    speaker: ModelCaller = SPEAKER,
     request: ModelRequest = REQUEST,
-    act_of: ActOf | None = None,
-    names: Names | None = None,
+    act_of: NewLessonParser | None = None,
+    names: SpeakerNames | None = None,
 ) -> list[Event]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    ended = await speaker.speak(
-        Seat("alpha"), models, request, stop or Stop(), emit, act_of=act_of, names=names
+    ended = await speaker.call(
+        TurnKey("alpha"), models, request, stop or StopSignal(), emit, new_lesson_parser=act_of, names=names
     )
     assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
     return [*events, ended]
@@ -94,7 +94,7 @@ async def test_an_answer_that_nobody_watches_is_given_and_counted_like_a_turn() 
         )
 
     before = counted()
-    ended = await SPEAKER.answer(chain("overloaded", "echo"), REQUEST, Stop())
+    ended = await SPEAKER.complete_request(chain("overloaded", "echo"), REQUEST, StopSignal())
     assert (ended.message.text, ended.model) == ("What is a moot?", "scripted/echo")
     assert counted() == before + 1
 
@@ -167,7 +167,7 @@ async def test_a_short_wait_is_waited_and_said_a_long_one_is_not() -> None:
         "2: scripted/once",
         "completed by scripted/once",
     ]
-    impatient = Speaker(patience=0.1)
+    impatient = ModelCaller(max_wait_seconds=0.1)
     assert told(await spoken(chain("retry_seconds", "echo"), speaker=impatient)) == [
         "1: scripted/retry_seconds",
         "fallback",
@@ -177,34 +177,34 @@ async def test_a_short_wait_is_waited_and_said_a_long_one_is_not() -> None:
 
 
 async def test_a_stop_during_the_wait_ends_the_turn() -> None:
-    stop = Stop()
+    stop = StopSignal()
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
         if any(isinstance(event, Notice) for event in more):
-            stop.request()
+            stop.request_stop()
 
-    ended = await Speaker().speak(Seat("alpha"), chain("retry_seconds"), REQUEST, stop, emit)
+    ended = await ModelCaller().call(TurnKey("alpha"), chain("retry_seconds"), REQUEST, stop, emit)
     assert ended.status == "stopped"
 
 
 async def test_a_stop_keeps_what_came() -> None:
-    stop = Stop()
+    stop = StopSignal()
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
         if any(isinstance(event, TextDelta) for event in more):
-            stop.request()
+            stop.request_stop()
 
-    ended = await SPEAKER.speak(Seat("alpha"), chain("steady"), REQUEST, stop, emit)
+    ended = await SPEAKER.call(TurnKey("alpha"), chain("steady"), REQUEST, stop, emit)
     assert (ended.status, ended.message.text, ended.fault) == ("stopped", "A table ", None)
 
 
 async def test_a_stop_before_the_start_asks_nobody() -> None:
-    stop = Stop()
-    stop.request("follow_up_interrupt")
+    stop = StopSignal()
+    stop.request_stop("follow_up_interrupt")
     assert told(await spoken(chain("echo"), stop)) == ["interrupted by scripted/echo"]
 
 
@@ -214,21 +214,21 @@ async def test_missing_usage_is_estimated_and_zero_stays_zero() -> None:
 
 
 async def test_a_tool_call_is_a_completed_stream() -> None:
-    tool = Script(answer="Looking.", tool=LOOK_UP)
+    tool = Script(answer="Looking.", tool=LOOK_UP_TOOL)
     events = await spoken(chain("tool", tool=tool))
     assert end(events).status == "completed"
 
 
 async def test_a_tool_that_nobody_offered_is_no_answer() -> None:
-    invented = Script(answer="", tool=LOOK_UP)
+    invented = Script(answer="", tool=LOOK_UP_TOOL)
     events = await spoken(chain("invented", "echo", invented=invented))
     assert told(events).count("asked_again") == 2
     assert told(events)[-1] == "completed by scripted/echo"
 
 
-def keyed(lab: LabServer, script: str, *keys: Key) -> Resolved:
-    provider = HttpProvider("lab", WIRES["openai"](), f"{lab.url}/v1", lab.transport)
-    return Resolved(f"lab/{script}", provider, script, KeyRing(keys))
+def keyed(lab: LabServer, script: str, *keys: Key) -> ResolvedModel:
+    provider = HttpProvider("lab", WIRE_FORMATS["openai"](), f"{lab.url}/v1", lab.transport)
+    return ResolvedModel(f"lab/{script}", provider, script, KeyRing(keys))
 
 
 async def test_keys_are_tried_in_turn_and_named_but_never_shown(lab: LabServer) -> None:
@@ -243,7 +243,7 @@ async def test_keys_are_tried_in_turn_and_named_but_never_shown(lab: LabServer) 
         "3: lab/unauthorized",
         "failed by lab/unauthorized",
     ]
-    assert [call.key for call in lab.lab.calls] == [key.secret for key in keys[1:4]]
+    assert [call.key for call in lab.lab.received_requests] == [key.secret for key in keys[1:4]]
     fault = end(events).fault
     assert fault is not None
     assert "KEY_3" in fault.message
@@ -256,9 +256,9 @@ async def test_a_limited_key_rests_and_the_next_one_answers(lab: LabServer) -> N
     still = KeyRing((first, second), clock=lambda: 0.0)  # its rest is a second, and must not end here
     model = replace(keyed(lab, "limited", first, second), keys=still)
     assert told(await spoken([model]))[1] == "next_key"
-    assert model.keys.next(set()) is second
+    assert model.keys.select_key(set()) is second
     assert told(await spoken([model])) == ["1: lab/limited", "completed by lab/limited"]
-    assert [call.key for call in lab.lab.calls] == [first.secret, second.secret, second.secret]
+    assert [call.key for call in lab.lab.received_requests] == [first.secret, second.secret, second.secret]
 
 
 async def test_unknown_prices_stay_unknown(lab: LabServer) -> None:
@@ -272,22 +272,22 @@ async def test_a_key_is_not_blamed_for_what_was_asked(lab: LabServer) -> None:
         model = keyed(lab, script, *keys)
         events = await spoken([model])
         assert "next_key" not in told(events)
-        assert all(key.cooling_until == 0 for key in keys)
-    assert [call.model for call in lab.lab.calls] == ["thinker", "empty", "empty", "empty"]
+        assert all(key.cooldown_until == 0 for key in keys)
+    assert [call.model for call in lab.lab.received_requests] == ["thinker", "empty", "empty", "empty"]
 
 
 async def test_an_answer_that_was_stopped_is_counted_by_what_came(lab: LabServer) -> None:
     lab.add(long=Script(answer="word " * 200, chunk=500, pace=0.02))
-    provider = HttpProvider("lab", WIRES["anthropic"](), f"{lab.url}/v1", lab.transport)
-    stop, events = Stop(), list[Event]()
+    provider = HttpProvider("lab", WIRE_FORMATS["anthropic"](), f"{lab.url}/v1", lab.transport)
+    stop, events = StopSignal(), list[Event]()
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
         if any(isinstance(event, TextDelta) for event in more):
-            stop.request()
+            stop.request_stop()
 
-    model = Resolved("lab/long", provider, "long", KeyRing(()))
-    ended = await SPEAKER.speak(Seat("alpha"), [model], REQUEST, stop, emit)
+    model = ResolvedModel("lab/long", provider, "long", KeyRing(()))
+    ended = await SPEAKER.call(TurnKey("alpha"), [model], REQUEST, stop, emit)
     assert (ended.status, ended.usage.output, ended.usage.estimated) == ("stopped", 125, True)
 
 
@@ -300,11 +300,11 @@ async def test_a_mistake_of_ours_is_a_failed_turn_and_keeps_what_came(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken(ScriptedProvider):
-        async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
             yield [Text("so far")]
             raise KeyError(key)
 
-    model = Resolved("broken/x", Broken(Scripts(BUILT_IN)), "x", KeyRing(()))
+    model = ResolvedModel("broken/x", Broken(Scripts(BUILT_IN_SCRIPTS)), "x", KeyRing(()))
     turn = end(await spoken([model, *chain("echo")]))
     assert (turn.status, turn.message.text, turn.model) == ("partial", "so far", "broken/x")
     assert turn.fault is not None
@@ -314,35 +314,35 @@ async def test_a_mistake_of_ours_is_a_failed_turn_and_keeps_what_came(
 
 async def test_nonsense_counts_do_not_hurt_anybody(lab: LabServer) -> None:
     class Negative(ScriptedProvider):
-        def cost(self, model: str, usage: Usage) -> float | None:
-            return profiles.cost("https://api.openai.com/v1", "gpt-4o-mini", usage)
+        def call_cost_usd(self, model: str, usage: Usage) -> float | None:
+            return profiles.call_cost_usd("https://api.openai.com/v1", "gpt-4o-mini", usage)
 
-        async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
             yield [Text("fine"), Usage(1, -1), Done("stop")]
 
-    model = Resolved("negative/x", Negative(Scripts(BUILT_IN)), "x", KeyRing(()))
+    model = ResolvedModel("negative/x", Negative(Scripts(BUILT_IN_SCRIPTS)), "x", KeyRing(()))
     assert end(await spoken([model])).status == "completed"
 
 
 async def test_every_key_that_was_limited_rests(lab: LabServer) -> None:
     keys = [Key(name, f"sk-{name}-0123456789") for name in "ABC"]
     await spoken([keyed(lab, "retry_seconds", *keys)])
-    assert all(key.cooling_until > 0 for key in keys)
+    assert all(key.cooldown_until > 0 for key in keys)
 
 
 class Blind(Recorded):
-    def profile(self, model: str) -> Profile:
+    def model_profile(self, model: str) -> Profile:
         return Profile(files=frozenset({"text"}))
 
 
 async def test_a_fallback_that_cannot_read_a_file_is_told_that_there_is_one() -> None:
     sees, blind = Recorded({}), Blind({})
     models = [
-        Resolved("scripted/overloaded", sees, "overloaded", KeyRing(())),
-        Resolved("scripted/echo", blind, "echo", KeyRing(())),
+        ResolvedModel("scripted/overloaded", sees, "overloaded", KeyRing(())),
+        ResolvedModel("scripted/echo", blind, "echo", KeyRing(())),
     ]
     picture = File("cat.png", "image/png", b"\x89PNG")
-    asked = ModelRequest(model="", messages=(user(picture, "What is it?"),))
+    asked = ModelRequest(model="", messages=(user_message(picture, "What is it?"),))
     turn = end(await spoken(models, request=asked))
     assert all(call.messages == asked.messages for call in sees.asked)
     assert turn.message.text.startswith("(cat.png, an image, came with this message")
@@ -359,9 +359,9 @@ class Door:
         return self.answers.pop(0)
 
 
-def at_a_door(*answers: float | None) -> tuple[Speaker, Door]:
+def at_a_door(*answers: float | None) -> tuple[ModelCaller, Door]:
     door = Door(*answers)
-    return Speaker(backoff=0.001, patience=1.0, admit=door), door
+    return ModelCaller(backoff_seconds=0.001, max_wait_seconds=1.0, acquire_call=door), door
 
 
 async def test_every_attempt_is_counted() -> None:
@@ -379,7 +379,7 @@ async def test_a_call_waits_for_its_turn_and_says_so_once() -> None:
 async def test_a_call_that_would_wait_too_long_fails_in_words_and_nobody_else_is_asked() -> None:
     speaker, _ = at_a_door(0.01, 2.0)
     models = chain("echo", "steady")
-    models[0] = Resolved("scripted/echo", models[0].provider, "echo", KeyRing((Key("A_KEY", "x"),)))
+    models[0] = ResolvedModel("scripted/echo", models[0].provider, "echo", KeyRing((Key("A_KEY", "x"),)))
     events = await spoken(models, speaker=speaker)
     assert told(events) == ["waiting", "failed by scripted/echo"]
     trouble = end(events).fault
@@ -387,19 +387,19 @@ async def test_a_call_that_would_wait_too_long_fails_in_words_and_nobody_else_is
     assert (trouble.kind, end(events).usage, end(events).cost) == ("rate_limit", Usage(), 0.0)
     assert "Moot itself" in trouble.message
     assert "model_calls_a_minute" in trouble.message
-    key = models[0].keys.next(set())
+    key = models[0].keys.select_key(set())
     assert (key and key.source) == "A_KEY", "the key is not to blame"
 
 
 async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
     speaker, _ = at_a_door(0.9)
-    stop = Stop()
+    stop = StopSignal()
 
     async def emit(events: list[Event]) -> None:
         if any(isinstance(event, Notice) for event in events):
-            stop.request()
+            stop.request_stop()
 
-    ended = await speaker.speak(Seat("alpha"), chain("echo"), REQUEST, stop, emit)
+    ended = await speaker.call(TurnKey("alpha"), chain("echo"), REQUEST, stop, emit)
     assert (ended.status, ended.fault) == ("stopped", None)
 
 
@@ -423,20 +423,20 @@ async def test_what_fails_says_what_to_do(script: str, words: str) -> None:
 async def test_what_nobody_counted_is_guessed_as_the_model_is_known_to_count() -> None:
     async def emit(_: list[Event]) -> None: ...
 
-    def measure(model: str) -> Measure:
+    def measure(model: str) -> ModelLimits:
         assert model == "scripted/uncounted"
-        return Measure(characters_per_token=2.0)
+        return ModelLimits(characters_per_token=2.0)
 
     models = chain("uncounted", uncounted=Script(answer="12345678", fault="no_usage"))
-    turn = await SPEAKER.speak(Seat("alpha"), models, REQUEST, Stop(), emit, measure)
+    turn = await SPEAKER.call(TurnKey("alpha"), models, REQUEST, StopSignal(), emit, measure)
     assert turn.usage == Usage(8, 4, estimated=True)
 
 
 LESSON = '[{"type":"action","name":"wb_open","params":{}},{"type":"text","content":"Look."}]'
 
 
-def acting() -> Act:
-    return Act("teacher", EMPTY)
+def acting() -> LessonTurnParser:
+    return LessonTurnParser("teacher", EMPTY_BOARD)
 
 
 class TestActs:
@@ -476,16 +476,16 @@ class Speaking(ScriptedProvider):
         super().__init__(Scripts({str(n): Script(answer=one, chunk=3) for n, one in enumerate(answers)}))
         self._left = [str(n) for n in range(len(answers))]
 
-    def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         place = self._left.pop(0) if len(self._left) > 1 else self._left[0]
-        return super().stream(replace(request, model=place), key)
+        return super().stream_chunks(replace(request, model=place), key)
 
 
 class TestAsOneself:
-    NAMES = Names("Alpha", ("Beta", "Ada"))
+    NAMES = SpeakerNames("Alpha", ("Beta", "Ada"))
 
-    async def heard(self, *answers: str, stop: Stop | None = None) -> list[Event]:
-        model = Resolved("scripted/actor", Speaking(*answers), "actor", KeyRing(()))
+    async def heard(self, *answers: str, stop: StopSignal | None = None) -> list[Event]:
+        model = ResolvedModel("scripted/actor", Speaking(*answers), "actor", KeyRing(()))
         return await spoken([model], stop, names=self.NAMES)
 
     @staticmethod
@@ -529,15 +529,15 @@ class TestAsOneself:
         assert end(events).message.text == "It is a meeting."
 
     async def test_a_stop_ends_it(self) -> None:
-        stop = Stop()
-        model = Resolved("scripted/actor", Speaking("Beta: I object."), "actor", KeyRing(()))
+        stop = StopSignal()
+        model = ResolvedModel("scripted/actor", Speaking("Beta: I object."), "actor", KeyRing(()))
         events: list[Event] = []
 
         async def emit(more: list[Event]) -> None:
             events.extend(more)
             if any(isinstance(event, Notice) for event in more):
-                stop.request()
+                stop.request_stop()
 
-        ended = await SPEAKER.speak(Seat("alpha"), [model], REQUEST, stop, emit, names=self.NAMES)
+        ended = await SPEAKER.call(TurnKey("alpha"), [model], REQUEST, stop, emit, names=self.NAMES)
         assert (ended.status, ended.message.text) == ("stopped", "")
         assert told(events) == ["1: scripted/actor", "asked_again"]

@@ -5,32 +5,34 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.context import Scene
+from moot.engine.turns.context import RunContext
 from moot.engine.turns.outcomes import (
-    charge_of,
-    explained,
-    giving_up,
-    refused,
-    status_of,
-    stopped_words,
+    add_advice,
+    add_attempt_count,
+    explain_fault,
+    has_visible_text,
+    rejection_turn_end,
+    stop_message,
+    turn_charge,
     turn_message,
-    was_shown,
-    with_advice,
+    turn_status,
 )
 from moot.providers.keys import Key, KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
-from moot.streaming.turn_stream import Status, StreamResult
+from moot.streaming.turn_stream import StreamResult, StreamStatus
 from moot.types.chunks import Usage
 from moot.types.errors import MissingKey
-from moot.types.events import ENDED_BY, Answer, Reason, Seat, TurnEnded, TurnStatus
-from moot.types.faults import Kind, fault
+from moot.types.events import STATUS_BY_STOP_REASON, Answer, StopReason, TurnEnded, TurnKey, TurnStatus
+from moot.types.faults import FaultKind, make_fault
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 ALPHA = Participant(id="alpha", name="Alpha", model="openai/one")
-SCENE = Scene(run="run_1", discussion="dis_1", plan=Plan(mode="debate", participants=(ALPHA,), to=("alpha",)))
+SCENE = RunContext(
+    run="run_1", discussion="dis_1", plan=RunPlan(mode="debate", participants=(ALPHA,), to=("alpha",))
+)
 ENDED = TurnEnded(
     participant="alpha",
     stage="synthesis",
@@ -54,7 +56,7 @@ def test_the_message_says_who_answered_and_for_whom() -> None:
 
 
 def test_a_synthesis_is_charged_as_one() -> None:
-    charges = [charge_of(replace(ENDED, stage=stage)) for stage in ("synthesis", "debate")]
+    charges = [turn_charge(replace(ENDED, stage=stage)) for stage in ("synthesis", "debate")]
     assert [one.purpose for one in charges] == ["synthesis", "answer"]
     assert {(one.model, one.usage, one.cost, one.participant) for one in charges} == {
         ("openrouter/vendor/two", Usage(3, 2), 0.5, "alpha")
@@ -62,22 +64,22 @@ def test_a_synthesis_is_charged_as_one() -> None:
 
 
 def test_every_reason_has_words_of_its_own() -> None:
-    words = [stopped_words(reason) for reason in (None, *get_args(Reason))]
+    words = [stop_message(reason) for reason in (None, *get_args(StopReason))]
     assert len(set(words)) == len(words)
 
 
 def test_one_without_a_key_has_failed_for_nothing() -> None:
-    ended = refused(Seat("alpha", "initial"), ALPHA, MissingKey("No key: store one."))
+    ended = rejection_turn_end(TurnKey("alpha", "initial"), ALPHA, MissingKey("No key: store one."))
     assert (ended.status, ended.cost, ended.model) == ("failed", 0.0, "openai/one")
     assert ended.fault is not None
     assert (ended.fault.message, ended.fault.retryable) == ("No key: store one.", False)
 
 
-MODEL = Resolved("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
+MODEL = ResolvedModel("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
 
 
-def failed(kind: Kind, words: str = "It broke.", text: str = "") -> StreamResult:
-    return StreamResult("error", text, fault=fault(kind, words))
+def failed(kind: FaultKind, words: str = "It broke.", text: str = "") -> StreamResult:
+    return StreamResult("error", text, fault=make_fault(kind, words))
 
 
 def words_of(result: StreamResult) -> str:
@@ -94,44 +96,44 @@ def words_of(result: StreamResult) -> str:
         ("error", "Half of", "partial"),
         ("timeout", "Half of", "partial"),
         ("empty_response", "", "failed"),
-        *((reason, "Half of", came) for reason, came in ENDED_BY.items()),
+        *((reason, "Half of", came) for reason, came in STATUS_BY_STOP_REASON.items()),
     ],
 )
-def test_how_a_turn_ends(status: Status, text: str, came: TurnStatus) -> None:
-    assert status_of(StreamResult(status, text)) == came
+def test_how_a_turn_ends(status: StreamStatus, text: str, came: TurnStatus) -> None:
+    assert turn_status(StreamResult(status, text)) == came
 
 
 def test_an_action_without_words_was_shown_too() -> None:
-    assert was_shown(StreamResult("error", script="[{}]"))
-    assert not was_shown(StreamResult("error", thoughts="Hm."))
+    assert has_visible_text(StreamResult("error", lesson_items="[{}]"))
+    assert not has_visible_text(StreamResult("error", thoughts="Hm."))
 
 
 def test_who_failed_is_named_once() -> None:
-    assert words_of(explained(failed("network"), MODEL, None)) == "scripted/one: It broke."
+    assert words_of(explain_fault(failed("network"), MODEL, None)) == "scripted/one: It broke."
     named = failed("network", "scripted broke.")
-    assert explained(named, MODEL, None) == named
+    assert explain_fault(named, MODEL, None) == named
 
 
 def test_a_rejected_key_is_named_by_its_source_and_never_shown() -> None:
     key = Key("OPENAI_API_KEY", "sk-secret")
-    said = words_of(explained(failed("auth"), MODEL, key))
+    said = words_of(explain_fault(failed("auth"), MODEL, key))
     assert said == "scripted/one: It broke. It came from OPENAI_API_KEY."
-    assert "OPENAI_API_KEY" not in words_of(explained(failed("overloaded"), MODEL, key))
+    assert "OPENAI_API_KEY" not in words_of(explain_fault(failed("overloaded"), MODEL, key))
 
 
 def test_tries_are_told_only_where_another_could_have_helped() -> None:
-    assert words_of(giving_up(failed("overloaded"), 3)) == "It broke. Gave up after 3 tries."
+    assert words_of(add_attempt_count(failed("overloaded"), 3)) == "It broke. Gave up after 3 tries."
     for hopeless in (failed("auth"), StreamResult("empty_response")):
-        assert giving_up(hopeless, 3) == hopeless
+        assert add_attempt_count(hopeless, 3) == hopeless
 
 
 def test_advice_is_given_once_and_not_beside_words_that_were_shown() -> None:
-    advised = with_advice(failed("timeout"))
+    advised = add_advice(failed("timeout"))
     assert words_of(advised) == "It broke. Try again, or choose a faster model."
-    assert with_advice(advised) == advised
+    assert add_advice(advised) == advised
     for result in (
         replace(failed("timeout"), text="Half of"),
         failed("auth"),
         StreamResult("completed", "Yes."),
     ):
-        assert with_advice(result) == result
+        assert add_advice(result) == result

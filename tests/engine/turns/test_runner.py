@@ -7,21 +7,21 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.engine.tools.approval_policy import NoConsent
-from moot.engine.tools.session import OverBudget, Source, Workshop, no_budget
-from moot.engine.turns.outcomes import LATE
-from moot.prompts.lesson import board_of
+from moot.engine.tools.approval_policy import DenyAllApprovals
+from moot.engine.tools.session import CheckBudget, ToolSession, ToolSource, allow_any_cost
+from moot.engine.turns.outcomes import LATE_MESSAGE
+from moot.prompts.lesson import replay_messages
 from moot.providers.scripted.scripts import Script, ScriptedTool
-from moot.streaming.lesson_turn import actions_of
+from moot.streaming.lesson_turn import parse_lesson_actions
 from moot.tools.fake import FakeToolbox
-from moot.types.actions import name_of
+from moot.types.actions import get_action_name
 from moot.types.debate import Debate, Lane
 from moot.types.discussions import Message
-from moot.types.errors import MissingKey, Unavailable
+from moot.types.errors import FeatureUnavailable, MissingKey
 from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
 from moot.types.model_info import Profile
 from moot.types.modes import Directed
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 from tests.api import debating
 from tests.engine.kits import Bench
 from tests.engine.tables import QUESTION, Stage
@@ -68,13 +68,13 @@ def in_threads(table: Stage) -> list[list[tuple[str, ...]]]:
 
 
 def briefs(table: Stage) -> list[Message]:
-    return [message for message in table.transcript.said if message.hidden]
+    return [message for message in table.transcript.messages if message.hidden]
 
 
 class TestWhatIsSent:
     async def test_the_dialogue_of_two(self) -> None:
         table = stage("yes", "no")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert turns(table) == [
             "initial/0/alpha completed",
             "initial/0/beta completed",
@@ -121,7 +121,7 @@ These are the first answers of the \
 
     async def test_each_reads_the_others_and_never_oneself(self) -> None:
         table = stage("yes", "no", "perhaps")
-        await table.table.play()
+        await table.table.run_mode()
         words = {"alpha": debating.YES, "beta": debating.NO, "gamma": debating.PERHAPS}
         told = {message.thread: message.content for message in briefs(table) if message.thread}
         assert told.keys() == words.keys()
@@ -130,7 +130,7 @@ These are the first answers of the \
 
     async def test_nobody_is_told_of_an_error_nor_reads_one_who_failed(self) -> None:
         table = stage("yes", "broken", "perhaps")
-        await table.table.play()
+        await table.table.run_mode()
         sent = str(table.asked)
         assert "rejected" not in sent
         assert "### Beta" not in sent
@@ -138,21 +138,21 @@ These are the first answers of the \
 
     async def test_what_broke_off_is_handed_on_as_such(self) -> None:
         table = stage("yes", "cut")
-        await table.table.play()
+        await table.table.run_mode()
         (to_alpha,) = [message for message in briefs(table) if message.thread == "alpha"]
         assert "### Beta (cut off)\n\nKeep it whole: nobody ha\n" in to_alpha.content
         assert table.transcript.lanes["beta"] == Lane(participant="beta", status="complete")
 
     async def test_an_answer_that_was_folded_away_is_read_all_the_same(self) -> None:
         table = stage("folded", "folded")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert all("All of it is in here." in message.content for message in briefs(table))
 
 
 class TestBriefs:
     async def test_they_are_hidden_in_the_thread_of_whom_they_are_for(self) -> None:
         table = stage("yes", "no")
-        await table.table.play()
+        await table.table.run_mode()
         found = briefs(table)
         assert sorted(
             ((m.stage, m.round, m.role, m.participant, m.audience, m.thread, m.hidden) for m in found),
@@ -165,7 +165,7 @@ class TestBriefs:
 
     async def test_readers_are_told_that_there_is_one_before_the_turn_begins(self) -> None:
         table = stage("yes", "no")
-        await table.table.play()
+        await table.table.run_mode()
         seats = [
             (type(event).__name__, event.stage)
             for event in table.transcript.events
@@ -183,29 +183,29 @@ class TestBriefs:
 
     async def test_a_brief_that_was_told_before_a_crash_is_not_told_again(self) -> None:
         before = stage("yes", "no")
-        await before.table.play()
-        until = [m for m in before.transcript.said if m.stage != "debate" or m.hidden]
+        await before.table.run_mode()
+        until = [m for m in before.transcript.messages if m.stage != "debate" or m.hidden]
         table = stage("yes", "no", said=[m for m in until if m.stage != "synthesis"])
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert {m.id for m in briefs(table)[:2]} == {m.id for m in briefs(before)[:2]}
         assert len(briefs(table)) == 3
 
     async def test_the_same_is_not_summed_up_twice(self) -> None:
         before = stage("yes", "no", "perhaps")
-        await before.table.play()
-        table = stage("yes", "no", "perhaps", said=before.transcript.said, revision=1)
-        table.transcript.found += before.transcript.found
-        assert await table.table.play() == "completed"
+        await before.table.run_mode()
+        table = stage("yes", "no", "perhaps", said=before.transcript.messages, revision=1)
+        table.transcript.analysis_results += before.transcript.analysis_results
+        assert await table.table.run_mode() == "completed"
         assert table.asked == []
         assert turns(table) == []
 
     async def test_what_changed_is_summed_up_anew(self) -> None:
         before = stage("yes", "broken")
-        await before.table.play()
-        said = [m for m in before.transcript.said if m.status == "completed"]
+        await before.table.run_mode()
+        said = [m for m in before.transcript.messages if m.status == "completed"]
         table = stage("yes", "no", said=said, revision=1)
-        table.transcript.found += before.transcript.found
-        assert await table.table.play() == "completed"
+        table.transcript.analysis_results += before.transcript.analysis_results
+        assert await table.table.run_mode() == "completed"
         assert turns(table) == [
             "initial/0/beta completed",
             "debate/0/alpha completed",
@@ -217,8 +217,8 @@ class TestBriefs:
 class TestKeeping:
     async def test_every_turn_is_kept_in_its_thread_with_its_role_and_view(self) -> None:
         table = stage("yes", "no")
-        await table.table.play()
-        kept = [m for m in table.transcript.said if m.participant]
+        await table.table.run_mode()
+        kept = [m for m in table.transcript.messages if m.participant]
         assert [(m.stage, m.role, m.thread, m.view, m.status) for m in kept if m.participant == "alpha"] == [
             ("initial", "assistant", "alpha", "own_thread", "completed"),
             ("debate", "assistant", "alpha", "own_thread", "completed"),
@@ -241,18 +241,18 @@ class TestKeeping:
         self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
     ) -> None:
         table = stage("yes", "no", said=[QUESTION, *(spoken(who, "Kept.", at) for who, at in kept)])
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert [turn.split()[0] for turn in turns(table)] == [*asked, "synthesis/0/alpha"]
 
     async def test_a_failure_that_was_kept_stays_one(self) -> None:
         said = [QUESTION, spoken("beta", "", "initial", status="failed")]
         table = stage("yes", "no", said=said)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert turns(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
 
     async def test_lanes_come_as_far_as_their_turns(self) -> None:
         table = stage("yes", "broken", "no")
-        await table.table.play()
+        await table.table.run_mode()
         lanes = table.transcript.lanes
         assert {who: lane.status for who, lane in lanes.items()} == {
             "alpha": "complete",
@@ -263,9 +263,9 @@ class TestKeeping:
 
     async def test_one_without_a_key_fails_with_words_and_the_others_go_on(self) -> None:
         table = stage("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["beta"].error == "No key for beta: store one."
-        (failed,) = [m for m in table.transcript.said if m.status == "failed"]
+        (failed,) = [m for m in table.transcript.messages if m.status == "failed"]
         assert (failed.participant, failed.thread, failed.fault and failed.fault.kind) == (
             "beta",
             "beta",
@@ -276,7 +276,7 @@ class TestKeeping:
 class TestCharges:
     async def test_every_call_is_charged_with_what_it_was_for(self) -> None:
         table = stage("yes", "no", "perhaps")
-        await table.table.play()
+        await table.table.run_mode()
         charged = sorted((one.purpose, one.participant or "", one.model) for one in table.transcript.charges)
         assert charged == [
             *(("answer", who, model) for who, model in MODELS for _ in ("initial", "debate")),
@@ -289,18 +289,18 @@ class TestCharges:
 
     async def test_calls_that_fail_are_charged_too(self) -> None:
         table = stage("yes", "cut")
-        await table.table.play()
+        await table.table.run_mode()
         charged = [
             one.usage
             for one in table.transcript.charges
             if (one.participant, one.purpose) == ("beta", "answer")
         ]
-        (partial,) = [m.usage for m in table.transcript.said if m.status == "partial"]
+        (partial,) = [m.usage for m in table.transcript.messages if m.status == "partial"]
         assert (charged[0], len(charged)) == (partial, 2)
 
     async def test_what_was_kept_before_is_not_charged_again(self) -> None:
         table = stage("yes", "no", said=[QUESTION, spoken("alpha", "Kept.", "initial")])
-        await table.table.play()
+        await table.table.run_mode()
         assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count(
             "alpha"
         ) == 1
@@ -313,11 +313,11 @@ class TestLate:
     async def test_whoever_is_late_keeps_what_was_said_and_says_so(self) -> None:
         scripts = SCRIPTS | {"endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless")}
         table = Stage("debate", "yes", "endless", scripts=scripts, debate=Debate(quorum=1))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         lane = table.transcript.lanes["beta"]
-        assert (lane.status, lane.late, lane.error) == ("error", True, LATE)
-        late = next(m for m in table.transcript.said if m.participant == "beta")
-        assert (late.status, late.fault and late.fault.message) == ("failed", LATE)
+        assert (lane.status, lane.late, lane.error) == ("error", True, LATE_MESSAGE)
+        late = next(m for m in table.transcript.messages if m.participant == "beta")
+        assert (late.status, late.fault and late.fault.message) == ("failed", LATE_MESSAGE)
 
 
 BOARD = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
@@ -335,24 +335,29 @@ def lesson(*models: str, **more: object) -> Stage:
 class TestActing:
     async def test_an_answer_is_asked_for_as_an_array_and_kept_with_what_was_done(self) -> None:
         table = lesson("draws", directed=Directed(turns=1))
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         (asked,) = table.provider.asked
         assert asked.array_of is not None
         assert asked.json_schema is None
         (answer,) = table.answers
         assert (answer.content, answer.view) == ("Look.", "in_lesson")
-        assert [name_of(action) for action in actions_of(answer.script or "")] == ["wb_draw_text"]
+        assert [get_action_name(action) for action in parse_lesson_actions(answer.script or "")] == [
+            "wb_draw_text"
+        ]
 
     async def test_everybody_acts_on_the_board_that_the_others_left(self) -> None:
         table = lesson("draws", "draws", directed=Directed(turns=2, trigger="alpha"))
-        await table.table.play()
-        assert [element.id for element in board_of(table.transcript.said).elements] == ["one", "one-2"]
+        await table.table.run_mode()
+        assert [element.id for element in replay_messages(table.transcript.messages).elements] == [
+            "one",
+            "one-2",
+        ]
         speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
         assert "- one: text" in str(speaking[-1])
 
     async def test_the_same_brief_is_no_reason_not_to_speak_again(self) -> None:
         table = lesson("talks", "broken", directed=Directed(turns=3, trigger="alpha"))
-        await table.table.play()
+        await table.table.run_mode()
         assert table.told == [
             "0/alpha completed: I see.",
             "1/beta failed: ",
@@ -363,7 +368,7 @@ class TestActing:
     async def test_a_turn_that_was_kept_is_not_taken_again_nor_is_a_decision(self) -> None:
         kept = spoken("alpha", "Look.", "turn", thread=None, script=BOARD)
         table = lesson("draws", "talks", said=[QUESTION, kept], directed=Directed(turns=2, trigger="alpha"))
-        await table.table.play()
+        await table.table.run_mode()
         assert table.told == ["0/alpha completed: Look.", "1/beta completed: I see."]
         speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
         assert len(speaking) == 1
@@ -373,30 +378,34 @@ LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
 
 
 def with_tools(
-    *, wanted: str = "dict", over_budget: OverBudget = no_budget, cap: float | None = None, **script: Any
+    *,
+    wanted: str = "dict",
+    over_budget: CheckBudget = allow_any_cost,
+    cap: float | None = None,
+    **script: Any,
 ) -> tuple[Stage, FakeToolbox]:
     """A table of one, whose script calls a tool that is there."""
     box = Bench().box
 
-    async def open_(server: str) -> Source:
+    async def open_(server: str) -> ToolSource:
         if server != "dict":
-            raise Unavailable(f"The tool server {server} has ended.")
-        return Source(box, lambda _: False)
+            raise FeatureUnavailable(f"The tool server {server} has ended.")
+        return ToolSource(box, lambda _: False)
 
     scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK, **script})}
-    alpha = replace(seat(("caller",))[0], tools=(wanted,))
-    workshop = Workshop(open_, NoConsent, over_budget)
+    alpha = replace(make_participants(("caller",))[0], tools=(wanted,))
+    workshop = ToolSession(open_, DenyAllApprovals, over_budget)
     return Stage("single", scripts=scripts, workshop=workshop, participants=(alpha,), cap=cap), box
 
 
 class TestTools:
     async def test_calls_are_kept_with_the_turn_and_charged_as_one(self) -> None:
         table, box = with_tools(price=100.0)
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         (answer,) = table.answers
         assert answer.content == "Well.\n\nmoot is a meeting."
         assert [use.name for use in answer.tools or ()] == ["dict/look_up"]
-        assert box.called == [("look_up", {"word": "moot"})]
+        assert box.calls == [("look_up", {"word": "moot"})]
         (charge,) = table.transcript.charges
         assert charge.cost == answer.cost
         assert charge.cost is not None
@@ -404,23 +413,23 @@ class TestTools:
 
     async def test_a_server_that_cannot_be_used_is_a_notice_and_the_turn_goes_on(self) -> None:
         table, _ = with_tools(wanted="gone")
-        assert await table.table.play() == "completed"
+        assert await table.table.run_mode() == "completed"
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
         assert (notice.kind, notice.participant) == ("tools", "alpha")
         assert notice.message == "The tool server gone has ended. Its tools are left out."
 
     async def test_a_model_that_cannot_call_answers_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
         table, box = with_tools()
-        monkeypatch.setattr(table.provider, "profile", lambda _: Profile(tools=False))
-        assert await table.table.play() == "completed"
+        monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
+        assert await table.table.run_mode() == "completed"
         notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
         assert notices == ["caller cannot call tools: it answers without them."]
-        assert (table.provider.asked[0].tools, box.called) == ((), [])
+        assert (table.provider.asked[0].tools, box.calls) == ((), [])
 
     async def test_a_cap_ends_it_between_two_rounds(self) -> None:
         table, box = with_tools(cap=0.0001, price=1000.0, calls=9)
-        assert await table.table.play() == "stopped"
-        assert len(box.called) == 1
+        assert await table.table.run_mode() == "stopped"
+        assert len(box.calls) == 1
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
         assert notice.kind == "cap"
         assert table.answers[0].content == "Well."
@@ -430,5 +439,5 @@ class TestTools:
             return "This week's budget is spent: it ends here." if cost > 0 else None
 
         table, box = with_tools(over_budget=over_budget, price=1000.0, calls=9)
-        assert await table.table.play() == "stopped"
-        assert len(box.called) == 1
+        assert await table.table.run_mode() == "stopped"
+        assert len(box.calls) == 1

@@ -7,21 +7,21 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec import Meta, Struct
 
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.structured_output import Shaped, structured
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.structured_output import StructuredResult, structured_completion
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
-from moot.streaming.cancellation import Stop
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
+from moot.streaming.cancellation import StopSignal
 from moot.types.chunks import Text, Usage
 from moot.types.errors import ProviderError
-from moot.types.json_schema import strict
-from moot.types.requests import ModelRequest, user
+from moot.types.json_schema import strict_schema
+from moot.types.requests import ModelRequest, user_message
 
-SPEAKER = Speaker(backoff=0.001)
-REQUEST = ModelRequest(model="", system="Judge tables.", messages=(user("It is round."),))
+SPEAKER = ModelCaller(backoff_seconds=0.001)
+REQUEST = ModelRequest(model="", system="Judge tables.", messages=(user_message("It is round."),))
 
 
 class Leg(Struct, frozen=True):
@@ -48,20 +48,22 @@ class Changing(ScriptedProvider):
         super().__init__(Scripts({str(place): Script(answer=answer) for place, answer in enumerate(answers)}))
         self.asked: list[ModelRequest] = []
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked.append(request)
-        said = super().stream(msgspec.structs.replace(request, model=str(len(self.asked) - 1)), key)
+        said = super().stream_chunks(msgspec.structs.replace(request, model=str(len(self.asked) - 1)), key)
         async for chunks in said:
             yield chunks
 
 
-def chain(provider: ScriptedProvider, *models: str) -> list[Resolved]:
-    return [Resolved(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)]
+def chain(provider: ScriptedProvider, *models: str) -> list[ResolvedModel]:
+    return [
+        ResolvedModel(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)
+    ]
 
 
-async def ask(*answers: str) -> tuple[Shaped[Table], Changing]:
+async def ask(*answers: str) -> tuple[StructuredResult[Table], Changing]:
     provider = Changing(*answers)
-    return await structured(SPEAKER, chain(provider), REQUEST, Table), provider
+    return await structured_completion(SPEAKER, chain(provider), REQUEST, Table), provider
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ Answer with one JSON object and nothing else: no words before or after it, no co
 {"description":"A table.","type":"object","properties":{"shape":{"enum":["round","square"]},"legs":{"type":"array","items":{"type":"object","properties":{"length":{"type":"number","exclusiveMinimum":0}},"required":["length"]},"minItems":1},"name":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["shape","legs"]}\
 """)
     assert asked.json_schema is not None
-    assert msgspec.json.decode(asked.json_schema) == strict(Table)
+    assert msgspec.json.decode(asked.json_schema) == strict_schema(Table)
     assert asked.messages == REQUEST.messages
 
 
@@ -134,13 +136,13 @@ async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reaso
     assert "scripted/changing was asked twice" in told.fault.message
     assert told.usage.output == 2 * -(-len(answer) // 4)  # it is paid all the same
     with pytest.raises(ProviderError, match=reason):
-        told.needed()
+        told.unwrap()
 
 
 async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
     provider = Changing(GOOD[:20], GOOD)
-    provider._scripts.named["0"] = Script(answer=GOOD[:20], finish="length")
-    told = await structured(SPEAKER, chain(provider), REQUEST, Table)
+    provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish="length")
+    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table)
     assert told.value == VALUE
     (complaint,) = provider.asked[1].messages[-1].parts
     assert isinstance(complaint, Text)
@@ -148,24 +150,24 @@ async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
 
 
 async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
-    provider = ScriptedProvider(Scripts(BUILT_IN))
-    told = await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
+    provider = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
+    told = await structured_completion(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
     with pytest.raises(ProviderError, match="Key rejected") as error:
-        told.needed()
+        told.unwrap()
     assert error.value.fault.kind == "auth"
 
 
 async def test_half_an_answer_is_no_answer() -> None:
     provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
-    told = await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)
+    told = await structured_completion(SPEAKER, chain(provider, "cut"), REQUEST, Table)
     assert told.value is None
     with pytest.raises(ProviderError, match="broke"):
-        told.needed()
+        told.unwrap()
 
 
 async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
     provider = Changing(GOOD, GOOD)
-    told = await structured(SPEAKER, chain(provider), REQUEST, Table, lambda _: "it wobbles")
+    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table, lambda _: "it wobbles")
     assert told.fault is not None
     assert "it wobbles" in told.fault.message
     (complaint,) = provider.asked[1].messages[-1].parts
@@ -174,15 +176,15 @@ async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
 
 
 async def test_a_stop_ends_it_without_an_answer() -> None:
-    provider, stop = Changing(GOOD, GOOD), Stop()
-    stop.request()
-    told = await structured(SPEAKER, chain(provider), REQUEST, Table, stop=stop)
+    provider, stop = Changing(GOOD, GOOD), StopSignal()
+    stop.request_stop()
+    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table, stop=stop)
     assert (told.value, told.fault, provider.asked) == (None, None, [])
 
 
 async def test_the_next_model_answers_where_the_first_cannot() -> None:
-    provider = ScriptedProvider(Scripts({**BUILT_IN, "good": Script(answer=GOOD)}))
-    told = await structured(SPEAKER, chain(provider, "unauthorized", "good"), REQUEST, Table)
+    provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "good": Script(answer=GOOD)}))
+    told = await structured_completion(SPEAKER, chain(provider, "unauthorized", "good"), REQUEST, Table)
     assert (told.value, told.model) == (VALUE, "scripted/good")
 
 

@@ -4,35 +4,44 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.turns.token_estimates import MOST, Measuring, counted, estimate, measured, room
+from moot.engine.turns.token_estimates import (
+    PROMPT_CHARS_CEILING,
+    ContextLimits,
+    combine_model_limits,
+    count_answer_tokens,
+    estimate_usage,
+    max_prompt_chars,
+)
 from moot.providers.catalog import ProviderConfig
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Registry, Resolved
+from moot.providers.registry import Registry, ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Scripts
 from moot.store.billing.token_rates import TokenRates
 from moot.store.database import Database
 from moot.types.chunks import ToolCall, Usage
 from moot.types.discussions import Message
-from moot.types.model_info import Counted, Measure, Profile
-from moot.types.requests import File, ModelRequest, ToolResult, assistant, user
+from moot.types.model_info import ModelLimits, Profile, TokenCount
+from moot.types.requests import File, ModelRequest, ToolResult, assistant_message, user_message
 from tests.databases import migrated
 
 
 def test_four_characters_are_a_token() -> None:
-    request = ModelRequest(model="x", system="12345678", messages=(user("1234"), assistant("123")))
-    usage = estimate(request, 5)
+    request = ModelRequest(
+        model="x", system="12345678", messages=(user_message("1234"), assistant_message("123"))
+    )
+    usage = estimate_usage(request, 5)
     assert (usage.input, usage.output, usage.estimated) == (2 + 1 + 1, 2, True)
 
 
 def test_everything_sent_counts() -> None:
     parts = (File("a", "image/png", b"x"), ToolCall("1", "f", "1234"), ToolResult("1", "f", "12345678"))
-    assert estimate(ModelRequest(model="x", messages=(user(*parts),)), 0).input == 1000 + 1 + 2
+    assert estimate_usage(ModelRequest(model="x", messages=(user_message(*parts),)), 0).input == 1000 + 1 + 2
 
 
 def test_a_model_that_is_known_to_count_otherwise_is_believed() -> None:
-    request = ModelRequest(model="x", system="12345678", messages=(user("1234"),))
-    usage = estimate(request, 5, 2.0)
+    request = ModelRequest(model="x", system="12345678", messages=(user_message("1234"),))
+    usage = estimate_usage(request, 5, 2.0)
     assert (usage.input, usage.output) == (4 + 2, 3)
 
 
@@ -54,12 +63,12 @@ def test_answers_are_compared_with_what_was_counted_for_them_by_model() -> None:
         said("x" * 10, Usage(1, 10), details="x" * 5),
         said("x" * 12, Usage(1, 4), "b/two"),
     ]
-    assert counted(turns) == {"a/one": Counted(45, 20), "b/two": Counted(12, 4)}
+    assert count_answer_tokens(turns) == {"a/one": TokenCount(45, 20), "b/two": TokenCount(12, 4)}
 
 
 def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
-    assert counted([said("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]) == {
-        "a/one": Counted(30, 10)
+    assert count_answer_tokens([said("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]) == {
+        "a/one": TokenCount(30, 10)
     }
 
 
@@ -78,7 +87,7 @@ def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
     ids=["guessed", "unknown", "nobody's", "thoughts", "empty", "nothing", "too few", "too many"],
 )
 def test_what_teaches_nothing_is_left_out(turn: Message) -> None:
-    assert counted([turn]) == {}
+    assert count_answer_tokens([turn]) == {}
 
 
 def test_a_turn_of_speech_and_actions_teaches_nothing() -> None:
@@ -91,7 +100,7 @@ def test_a_turn_of_speech_and_actions_teaches_nothing() -> None:
         usage=Usage(1, 60),
         script="[]",
     )
-    assert counted([turn]) == {}
+    assert count_answer_tokens([turn]) == {}
 
 
 VAGUE = ProviderConfig(base_url="http://127.0.0.1:9/v1")
@@ -100,68 +109,72 @@ VAGUE = ProviderConfig(base_url="http://127.0.0.1:9/v1")
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     async with migrated("sqlite", tmp_path) as database:
-        await TokenRates(database).add({"openai/gpt-4o": Counted(300_000, 100_000)})
+        await TokenRates(database).add_counts({"openai/gpt-4o": TokenCount(300_000, 100_000)})
         yield database
 
 
-def measuring(database: Database, **fallback: tuple[str, ...]) -> Measuring:
+def measuring(database: Database, **fallback: tuple[str, ...]) -> ContextLimits:
     others = {name.replace("__", "/"): models for name, models in fallback.items()}
-    return Measuring(TokenRates(database), Registry({"vague": VAGUE}, {}), others)
+    return ContextLimits(TokenRates(database), Registry({"vague": VAGUE}, {}), others)
 
 
 async def test_of_a_model_nobody_counted_nothing_is_known(database: Database) -> None:
-    assert await measuring(database).of(["scripted/echo", "openai/gpt-4o-mini"], "single") == {}
+    assert (
+        await measuring(database).limits_for_models(["scripted/echo", "openai/gpt-4o-mini"], "single") == {}
+    )
 
 
 async def test_a_model_counts_as_it_was_seen_to(database: Database) -> None:
-    found = await measuring(database).of(["openai/gpt-4o"], "single")
-    assert found == {"openai/gpt-4o": Measure(characters_per_token=3.005)}
+    found = await measuring(database).limits_for_models(["openai/gpt-4o"], "single")
+    assert found == {"openai/gpt-4o": ModelLimits(characters_per_token=3.005)}
 
 
 async def test_where_something_has_to_fit_the_window_is_known_too(database: Database) -> None:
-    found = await measuring(database).of(["openai/gpt-4o", "local/demo"], "advisors")
-    assert found["openai/gpt-4o"] == Measure(characters_per_token=3.005, context=128_000)
+    found = await measuring(database).limits_for_models(["openai/gpt-4o", "local/demo"], "advisors")
+    assert found["openai/gpt-4o"] == ModelLimits(characters_per_token=3.005, context=128_000)
     assert found["local/demo"].context is not None
     assert found["local/demo"].context < 10_000
 
 
 async def test_it_has_to_fit_those_who_may_be_asked_instead(database: Database) -> None:
-    wide = await measuring(database).of(["openai/gpt-4o"], "advisors")
-    narrow = await measuring(database, openai__gpt_4o=()).of(["openai/gpt-4o"], "advisors")
+    wide = await measuring(database).limits_for_models(["openai/gpt-4o"], "advisors")
+    narrow = await measuring(database, openai__gpt_4o=()).limits_for_models(["openai/gpt-4o"], "advisors")
     assert wide == narrow
-    both = Measuring(TokenRates(database), Registry({}, {}), {"openai/gpt-4o": ("local/demo",)})
-    found = (await both.of(["openai/gpt-4o"], "advisors"))["openai/gpt-4o"]
-    assert found.context == (await both.of(["local/demo"], "advisors"))["local/demo"].context
+    both = ContextLimits(TokenRates(database), Registry({}, {}), {"openai/gpt-4o": ("local/demo",)})
+    found = (await both.limits_for_models(["openai/gpt-4o"], "advisors"))["openai/gpt-4o"]
+    assert found.context == (await both.limits_for_models(["local/demo"], "advisors"))["local/demo"].context
 
 
 async def test_a_provider_that_is_gone_or_set_up_wrongly_keeps_nobody_waiting(database: Database) -> None:
-    assert await measuring(database).of(["gone/model", "vague/model"], "advisors") == {}
+    assert await measuring(database).limits_for_models(["gone/model", "vague/model"], "advisors") == {}
 
 
 def test_the_smallest_window_counts_and_the_first_says_how_long_an_answer_is() -> None:
     profiles = [Profile(default_max_tokens=100), Profile(context=9000), Profile(context=5000)]
-    assert measured(profiles, 2.0) == Measure(characters_per_token=2.0, context=5000, answer=100)
-    assert measured([]) == Measure()
+    assert combine_model_limits(profiles, 2.0) == ModelLimits(
+        characters_per_token=2.0, context=5000, answer=100
+    )
+    assert combine_model_limits([]) == ModelLimits()
 
 
 class Windowed(ScriptedProvider):
     """Scripts whose names are the sizes of their windows."""
 
-    def profile(self, model: str) -> Profile:
-        return replace(super().profile(model), context=int(model) if model.isdigit() else None)
+    def model_profile(self, model: str) -> Profile:
+        return replace(super().model_profile(model), context=int(model) if model.isdigit() else None)
 
 
-def chain(*models: str) -> list[Resolved]:
-    return [Resolved(f"scripted/{one}", Windowed(Scripts()), one, KeyRing(())) for one in models]
+def chain(*models: str) -> list[ResolvedModel]:
+    return [ResolvedModel(f"scripted/{one}", Windowed(Scripts()), one, KeyRing(())) for one in models]
 
 
 def test_the_smallest_window_of_a_chain_counts() -> None:
-    assert room(chain("8192", "4096", "unknown")) == 4096
+    assert max_prompt_chars(chain("8192", "4096", "unknown")) == 4096
 
 
 def test_a_window_that_nobody_knows_has_a_limit() -> None:
-    assert room(chain("unknown")) == MOST
+    assert max_prompt_chars(chain("unknown")) == PROMPT_CHARS_CEILING
 
 
 def test_nobody_is_given_more_than_the_limit() -> None:
-    assert room(chain("2000000")) == MOST
+    assert max_prompt_chars(chain("2000000")) == PROMPT_CHARS_CEILING

@@ -5,35 +5,35 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.tool_loop import ERRORS, ROUNDS, Afford, at_any_price
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.tool_loop import MAX_ERRORS_IN_A_ROW, MAX_TOOL_ROUNDS, EnforceBudget, ignore_budget
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, Script, ScriptedTool, Scripts
-from moot.streaming.cancellation import Stop
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, ScriptedTool, Scripts
+from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
 from moot.types.events import (
     Event,
     Notice,
-    Seat,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
     ToolReturned,
     TurnEnded,
+    TurnKey,
     TurnStarted,
 )
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.model_info import Profile
-from moot.types.requests import Message, ModelRequest, ToolResult, user
+from moot.types.requests import ModelMessage, ModelRequest, ToolResult, user_message
 from tests.engine.kits import Bench, look_up
 
-SPEAKER = Speaker(Limits(idle=60, total=120), backoff=0.001, jitter=lambda: 0.5)
-REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
+SPEAKER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
+REQUEST = ModelRequest(model="", messages=(user_message("What is a moot?"),))
 LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
 CALL = ToolCall("call_1", "dict__look_up", '{"word": "moot"}', "signed")
 
@@ -42,15 +42,15 @@ class Lines(ScriptedProvider):
     """A model that says one thing after the other, and remembers what it was asked."""
 
     def __init__(self, *rounds: Sequence[Chunk], tools: bool = True) -> None:
-        super().__init__(Scripts(BUILT_IN))
+        super().__init__(Scripts(BUILT_IN_SCRIPTS))
         self.asked: list[ModelRequest] = []
         self._rounds = list(rounds)
         self._tools = tools
 
-    def profile(self, model: str) -> Profile:
+    def model_profile(self, model: str) -> Profile:
         return Profile(tools=self._tools)
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         self.asked.append(request)
         yield list(self._rounds.pop(0))
 
@@ -60,17 +60,19 @@ async def spoken(
     bench: Bench | None,
     *others: ScriptedProvider,
     model: str = "m",
-    stop: Stop | None = None,
-    afford: Afford = at_any_price,
+    stop: StopSignal | None = None,
+    afford: EnforceBudget = ignore_budget,
 ) -> tuple[TurnEnded, list[Event]]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    chain = [Resolved(f"scripted/{model}", one, model, KeyRing(())) for one in (provider, *others)]
+    chain = [ResolvedModel(f"scripted/{model}", one, model, KeyRing(())) for one in (provider, *others)]
     kit = bench.kit if bench else None
-    ended = await SPEAKER.speak(Seat("alpha"), chain, REQUEST, stop or Stop(), emit, kit=kit, afford=afford)
+    ended = await SPEAKER.call(
+        TurnKey("alpha"), chain, REQUEST, stop or StopSignal(), emit, toolset=kit, enforce_budget=afford
+    )
     return ended, events
 
 
@@ -105,8 +107,8 @@ async def test_what_was_said_before_a_call_stays_and_goes_back_to_the_model() ->
     assert [tool.name for tool in provider.asked[0].tools] == ["dict__look_up"]
     assert provider.asked[1].messages == (
         *REQUEST.messages,
-        Message("assistant", (Thought("Hm.", "proof"), Text("Let me look."), CALL)),
-        Message("user", (ToolResult("call_1", "dict__look_up", "moot is a meeting."),)),
+        ModelMessage("assistant", (Thought("Hm.", "proof"), Text("Let me look."), CALL)),
+        ModelMessage("user", (ToolResult("call_1", "dict__look_up", "moot is a meeting."),)),
     )
     assert sum(isinstance(event, TurnStarted) for event in events) == 1
 
@@ -121,7 +123,7 @@ async def test_a_call_that_was_cut_off_is_never_made() -> None:
     bench = Bench()
     provider = ScriptedProvider(Scripts({"m": Script(tool=LOOK, fault="cut_tool")}))
     ended, _ = await spoken(provider, bench)
-    assert (ended.status, bench.box.called) == ("partial", [])
+    assert (ended.status, bench.box.calls) == ("partial", [])
 
 
 async def test_several_calls_of_one_answer_are_told_in_their_order() -> None:
@@ -145,38 +147,38 @@ async def test_a_thought_that_looked_like_text_takes_nothing_of_earlier_rounds_a
 
 
 async def test_a_round_that_fails_is_asked_again_and_nothing_begins_anew() -> None:
-    failed = fault("overloaded", "Too many.")
+    failed = make_fault("overloaded", "Too many.")
     provider = Lines([Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")])
     bench = Bench()
     ended, events = await spoken(provider, bench)
     assert ended.message.text == text_of(events) == "First.\n\nSecond."
-    assert len(bench.box.called) == 1
+    assert len(bench.box.calls) == 1
     assert [event.kind for event in events if isinstance(event, Notice)] == ["retry"]
 
 
 async def test_another_model_goes_on_from_what_was_called_and_is_shown_no_proofs_of_the_first() -> None:
-    refused = [Failed(fault("auth", "No.", retryable=False))]
+    refused = [Failed(make_fault("auth", "No.", retryable=False))]
     first = Lines([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
     other = Lines([CALL, Done("stop")], [Text("Second."), Done("stop")])
     bench = Bench()
     ended, events = await spoken(first, bench, other)
     assert ended.status == "completed"
     assert ended.message.text == text_of(events) == "First.\n\nSecond."
-    assert len(bench.box.called) == 2
+    assert len(bench.box.calls) == 2
     assert [event.kind for event in events if isinstance(event, Notice)] == ["fallback"]
     assert other.asked[0].messages[1].parts == (Thought("Hm."), Text("First."), replace(CALL, signature=""))
     assert [len(provider.asked) for provider in (first, other)] == [2, 2]
 
 
 async def test_once_a_round_has_said_something_no_other_model_is_asked() -> None:
-    broken: list[Chunk] = [Text("Sec"), Failed(fault("network", "Gone."))]
+    broken: list[Chunk] = [Text("Sec"), Failed(make_fault("network", "Gone."))]
     other = Lines([Text("Me?"), Done("stop")])
     ended, _ = await spoken(Lines([Text("First."), CALL, Done("stop")], broken), Bench(), other)
     assert (ended.status, ended.message.text, other.asked) == ("partial", "First.\n\nSec", [])
 
 
 async def test_a_fallback_that_cannot_call_is_asked_without_tools() -> None:
-    refused = Lines([Failed(fault("auth", "No.", retryable=False))])
+    refused = Lines([Failed(make_fault("auth", "No.", retryable=False))])
     other = Lines([Text("So."), Done("stop")], tools=False)
     ended, _ = await spoken(refused, Bench(), other)
     assert (ended.status, other.asked[0].tools) == ("completed", ())
@@ -188,10 +190,10 @@ async def test_five_errors_in_a_row_end_it() -> None:
 
     bench = Bench(broken)
     ended, _ = await spoken(calling(calls=50, answer=""), bench)
-    assert (ended.status, len(bench.box.called)) == ("failed", ERRORS)
+    assert (ended.status, len(bench.box.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
     assert ended.fault is not None
     assert "5 calls of tools in a row failed" in ended.fault.message
-    assert len(ended.message.tools) == ERRORS
+    assert len(ended.message.tools) == MAX_ERRORS_IN_A_ROW
 
 
 async def test_errors_between_which_something_succeeds_do_not() -> None:
@@ -199,7 +201,7 @@ async def test_errors_between_which_something_succeeds_do_not() -> None:
 
     async def sometimes(_: Mapping[str, Any]) -> str:
         numbers.append(1)
-        if len(numbers) % ERRORS:
+        if len(numbers) % MAX_ERRORS_IN_A_ROW:
             raise ValueError("no luck")
         return "yes"
 
@@ -210,16 +212,16 @@ async def test_errors_between_which_something_succeeds_do_not() -> None:
 async def test_there_is_an_end_to_the_rounds_and_people_are_told_on_the_way() -> None:
     bench = Bench()
     ended, events = await spoken(calling(calls=1000, answer="Well."), bench)
-    assert (ended.status, len(bench.box.called)) == ("partial", ROUNDS)
+    assert (ended.status, len(bench.box.calls)) == ("partial", MAX_TOOL_ROUNDS)
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.kind, "20 times" in notice.message) == ("still_working", True)
 
 
 async def test_a_stop_in_a_call_ends_the_turn_and_keeps_what_was_said() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     async def stopping(arguments: Mapping[str, Any]) -> str:
-        stop.request()
+        stop.request_stop()
         return await look_up(arguments)
 
     ended, _ = await spoken(calling(answer="Let me look."), Bench(stopping), stop=stop)
@@ -227,10 +229,10 @@ async def test_a_stop_in_a_call_ends_the_turn_and_keeps_what_was_said() -> None:
 
 
 async def test_whoever_speaks_in_the_meantime_waits_for_the_end_of_it() -> None:
-    stop = Stop()
+    stop = StopSignal()
 
     async def interrupted(arguments: Mapping[str, Any]) -> str:
-        stop.request("follow_up_interrupt")
+        stop.request_stop("follow_up_interrupt")
         return await look_up(arguments)
 
     ended, _ = await spoken(calling(), Bench(interrupted), stop=stop)
@@ -239,16 +241,16 @@ async def test_whoever_speaks_in_the_meantime_waits_for_the_end_of_it() -> None:
 
 async def test_what_it_costs_is_looked_at_between_rounds() -> None:
     costs: list[float] = []
-    stop = Stop()
+    stop = StopSignal()
 
     async def afford(cost: float) -> None:
         costs.append(cost)
         if len(costs) == 2:
-            stop.request("over_cap")
+            stop.request_stop("over_cap")
 
     bench = Bench()
     ended, _ = await spoken(calling(calls=9, answer="Well.", price=1.0), bench, stop=stop, afford=afford)
-    assert (ended.status, len(bench.box.called)) == ("stopped", 2)
+    assert (ended.status, len(bench.box.calls)) == ("stopped", 2)
     assert 0 < costs[0] < costs[1] == ended.cost
 
 

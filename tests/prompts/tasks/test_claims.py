@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.prompts.tasks.claims import find_quote, ledger
+from moot.prompts.tasks.claims import claims_task, find_quote
 from moot.types.debate import Ledger
 from moot.types.discussions import Message
 from moot.types.events import LedgerMade
@@ -27,15 +27,17 @@ def flip(who: str, quote: str, because_of: str | None = None) -> dict[str, Any]:
 
 
 def kept(claims: list[Any], flips: list[Any] | None = None, log: list[Message] = POINTS) -> Ledger:
-    inquiry = ledger(log, "run_1", ROOM)
-    found = inquiry.found(msgspec.convert({"claims": claims, "flips": flips or []}, type=inquiry.answer))
+    inquiry = claims_task(log, "run_1", ROOM)
+    found = inquiry.to_result(
+        msgspec.convert({"claims": claims, "flips": flips or []}, type=inquiry.answer_type)
+    )
     assert isinstance(found, LedgerMade)
     return found.ledger
 
 
 class TestLedger:
     def test_the_whole_material(self) -> None:
-        assert material(ledger(POINTS, "run_1", ROOM)) == snapshot("""\
+        assert material(claims_task(POINTS, "run_1", ROOM)) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -61,8 +63,10 @@ I change my position: split it now.\
                 kept([claim("x", {who: "nobody knows the cost"})])
 
     def test_a_ledger_without_claims_is_refused(self) -> None:
-        inquiry = ledger(POINTS, "run_1", ROOM)
-        assert inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer)) is not None
+        inquiry = claims_task(POINTS, "run_1", ROOM)
+        assert (
+            inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
+        )
 
     @pytest.mark.parametrize(
         "quote",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.prompts.tasks.debate_summary import agreement, summary
+from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
 from moot.types.events import Agreed, SummaryMade
 from moot.types.participants import Participant
 from tests.prompts.debating import DEBATE, POINTS, ROOM, TABLE, asked, filled_in, material, said
@@ -14,7 +14,7 @@ from tests.prompts.debating import DEBATE, POINTS, ROOM, TABLE, asked, filled_in
 
 class TestAgreement:
     def test_only_the_first_answers_are_shown(self) -> None:
-        inquiry = agreement(POINTS, "run_1", ROOM)
+        inquiry = agreement_task(POINTS, "run_1", ROOM)
         assert material(inquiry) == snapshot("""\
 The question:
 Shall we split it?
@@ -35,17 +35,17 @@ Wait a quarter; then the numbers are known.\
             asked(),
             *(said(who, "So.", cost=cost) for who, cost in zip(("alpha", "beta"), costs, strict=True)),
         ]
-        found = filled_in(agreement(log, "run_1", ROOM), agree=True, reason="Both say so.")
+        found = filled_in(agreement_task(log, "run_1", ROOM), agree=True, reason="Both say so.")
         assert isinstance(found, Agreed)
         assert (found.agree, found.reason, found.saved) == (True, "Both say so.", 0.75)
 
     def test_where_a_price_is_not_known_nobody_can_say_what_was_saved(self) -> None:
         log = [asked(), said("alpha", "So.", cost=0.25), said("beta", "So.", cost=None)]
-        assert filled_in(agreement(log, "run_1", ROOM), agree=True, reason="So.").saved is None
+        assert filled_in(agreement_task(log, "run_1", ROOM), agree=True, reason="So.").saved is None
 
     def test_a_verdict_needs_a_reason(self) -> None:
-        inquiry = agreement(POINTS, "run_1", ROOM)
-        assert inquiry.check(inquiry.answer(agree=True, reason=" ")) == "`reason` is empty."
+        inquiry = agreement_task(POINTS, "run_1", ROOM)
+        assert inquiry.check(inquiry.answer_type(agree=True, reason=" ")) == "`reason` is empty."
 
 
 ROW = {"initialSummary": "a", "refinedSummary": "b", "changedPosition": False, "keyPoints": ["c"]}
@@ -54,7 +54,7 @@ HEADS = {"overview": "All.", "agreements": ["x"], "disagreements": [], "converge
 
 class TestSummary:
     def test_all_answers_are_shown_and_none_of_them_twice(self) -> None:
-        assert material(summary(POINTS, "run_1", ROOM, participants=TABLE)) == snapshot("""\
+        assert material(debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE)) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -75,17 +75,17 @@ I change my position: split it now.\
 """)
 
     def test_the_form_has_one_entry_for_each_who_answered(self) -> None:
-        form = summary(POINTS, "run_1", ROOM, participants=TABLE).answer
+        form = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).answer_type
         assert form.__struct_fields__ == (*HEADS, "p1", "p2", "p3")
 
     @pytest.mark.parametrize("rows", [["p1", "p2"], []])
     def test_a_form_that_is_not_filled_in_for_everybody_is_refused(self, rows: list[str]) -> None:
-        form = summary(POINTS, "run_1", ROOM, participants=TABLE).answer
+        form = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).answer_type
         with pytest.raises(msgspec.ValidationError, match="missing required field"):
             msgspec.convert(HEADS | dict.fromkeys(rows, ROW), type=form)
 
     def test_everybody_at_the_table_has_one_row_and_whoever_did_not_answer_an_empty_one(self) -> None:
-        inquiry = summary(POINTS, "run_1", ROOM, participants=TABLE)
+        inquiry = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE)
         rows = {"p1": ROW, "p2": ROW | {"keyPoints": []}, "p3": ROW | {"changedPosition": True}}
         found = filled_in(inquiry, **HEADS, **rows)
         assert isinstance(found, SummaryMade)
@@ -132,8 +132,8 @@ I change my position: split it now.\
         self, answered: set[Participant], taking_part: set[Participant]
     ) -> None:
         log = [asked(), *(said(who.id, f"I am {who.id}.") for who in answered)]
-        inquiry = summary(log, "run_1", ROOM, participants=tuple(taking_part))
-        labels = [name for name in inquiry.answer.__struct_fields__ if name not in HEADS]
+        inquiry = debate_summary_task(log, "run_1", ROOM, participants=tuple(taking_part))
+        labels = [name for name in inquiry.answer_type.__struct_fields__ if name not in HEADS]
         assert len(labels) == len(answered)
         found = filled_in(inquiry, **HEADS, **dict.fromkeys(labels, ROW))
         rows = {row.participant: row.initial_summary for row in found.summary.per_model}
@@ -141,18 +141,21 @@ I change my position: split it now.\
         assert len(found.summary.per_model) == len(taking_part)
 
     def test_an_overview_is_needed(self) -> None:
-        inquiry = summary([asked()], "run_1", ROOM, participants=TABLE)
-        empty = msgspec.convert(HEADS | {"overview": "\n"}, type=inquiry.answer)
+        inquiry = debate_summary_task([asked()], "run_1", ROOM, participants=TABLE)
+        empty = msgspec.convert(HEADS | {"overview": "\n"}, type=inquiry.answer_type)
         assert inquiry.check(empty) == "`overview` is empty."
 
     def test_it_rests_on_what_was_said_and_on_nothing_else(self) -> None:
-        once = summary(POINTS, "run_1", ROOM, participants=TABLE).basis
-        assert summary([*POINTS[::-1][:-1], POINTS[0]], "run_1", ROOM, participants=TABLE).basis == once
+        once = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).cache_key
+        assert (
+            debate_summary_task([*POINTS[::-1][:-1], POINTS[0]], "run_1", ROOM, participants=TABLE).cache_key
+            == once
+        )
         more = [*POINTS, said("alpha", "I keep it.", "debate")]
-        assert summary(more, "run_1", ROOM, participants=TABLE).basis != once
+        assert debate_summary_task(more, "run_1", ROOM, participants=TABLE).cache_key != once
 
 
 def test_what_is_cut_for_want_of_room_is_cut_in_the_material_too() -> None:
-    shown = material(summary(DEBATE, "run_1", 40, participants=TABLE))
+    shown = material(debate_summary_task(DEBATE, "run_1", 40, participants=TABLE))
     assert "…" in shown
     assert "### p1: Alpha, first answer" in shown

@@ -9,12 +9,21 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.tasks.director import Floor, Heard, Spoke, ask, by_rules, candidates, fallback, floor_of
+from moot.prompts.tasks.director import (
+    DirectorContext,
+    DirectorMessage,
+    TurnPreview,
+    build_director_context,
+    decide_by_rules,
+    director_task,
+    fallback_decision,
+    speaker_candidates,
+)
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.modes import END, USER, Directed, LessonRole
+from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, Directed, LessonRole
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 MIRA = Participant("mira", "Mira", "a/one", role="teacher", priority=10)
 TOM = Participant("tom", "Tom", "a/one", role="student")
@@ -24,36 +33,41 @@ EVERYBODY = (MIRA, TOM, LI)
 
 def floor(
     *spoke: str, words: str = "Go on.", agents: tuple[Participant, ...] = EVERYBODY, **more: object
-) -> Floor:
+) -> DirectorContext:
     """A floor on which these have spoken, in this order; a name with a minus said nothing."""
     turns = [
-        Spoke(
+        TurnPreview(
             participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes."
         )
         for name in spoke
     ]
-    values = {"limit": 10, "turn": len(turns), **more}
-    return Floor(agents=agents, spoke=tuple(turns), heard=(Heard("The user", words, True),), **values)  # type: ignore[arg-type]
+    values = {"max_turns": 10, "turn": len(turns), **more}
+    return DirectorContext(
+        participants=agents,
+        previous_turns=tuple(turns),
+        messages=(DirectorMessage("The user", words, True),),
+        **values,  # type: ignore[arg-type]
+    )
 
 
 @pytest.mark.parametrize(
     ("stands", "next", "why"),
     [
-        (floor("mira", "tom", limit=2), END, "All 2 turns were taken."),
-        (floor("mira", "tom-", "li-"), END, "Two turns in a row came to nothing."),
+        (floor("mira", "tom", max_turns=2), LESSON_ENDS, "All 2 turns were taken."),
+        (floor("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row came to nothing."),
         (floor(agents=(MIRA,)), "mira", "Only Mira is here."),
-        (floor("mira", agents=(MIRA,)), USER, "Mira has answered."),
+        (floor("mira", agents=(MIRA,)), USER_SPEAKS_NEXT, "Mira has answered."),
         (floor(trigger="li", words="Tom, why?"), "li", "Chosen to begin."),
         (floor(trigger="nobody", words="Why?"), "mira", "The user's question waits for an answer."),
         (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
         (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
         (floor(words="Why is that?"), "mira", "The user's question waits for an answer."),
         (floor("mira-", words="Why is that?"), "tom", "The user's question waits for an answer."),
-        (floor(agents=()), END, "Nobody is left who could speak."),
+        (floor(agents=()), LESSON_ENDS, "Nobody is left who could speak."),
     ],
 )
-def test_rules_decide_before_any_model(stands: Floor, next: str, why: str) -> None:
-    decided = by_rules(stands)
+def test_rules_decide_before_any_model(stands: DirectorContext, next: str, why: str) -> None:
+    decided = decide_by_rules(stands)
     assert decided is not None
     assert (decided.next, decided.reason, decided.by) == (next, why, "rules")
 
@@ -67,24 +81,24 @@ def test_rules_decide_before_any_model(stands: Floor, next: str, why: str) -> No
         floor("mira", "tom-", "li"),
     ],
 )
-def test_a_model_chooses_where_the_rules_do_not(stands: Floor) -> None:
-    assert by_rules(stands) is None
+def test_a_model_chooses_where_the_rules_do_not(stands: DirectorContext) -> None:
+    assert decide_by_rules(stands) is None
 
 
 def test_a_name_is_a_whole_word() -> None:
-    assert by_rules(floor(words="Tomorrow we lift the limit.")) is None
+    assert decide_by_rules(floor(words="Tomorrow we lift the limit.")) is None
 
 
 def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
-    assert [who.id for who in candidates(floor())] == ["mira", "tom", "li"]
-    assert [who.id for who in candidates(floor("mira"))] == ["tom", "li"]
-    assert [who.id for who in candidates(floor("mira", "tom", "mira", "tom"))] == ["li"]
+    assert [who.id for who in speaker_candidates(floor())] == ["mira", "tom", "li"]
+    assert [who.id for who in speaker_candidates(floor("mira"))] == ["tom", "li"]
+    assert [who.id for who in speaker_candidates(floor("mira", "tom", "mira", "tom"))] == ["li"]
 
 
 def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> None:
     stands = floor("mira", "tom", words="Explain\nit.", topic="Squares")
-    inquiry = ask(stands)
-    assert inquiry.asks == 1
+    inquiry = director_task(stands)
+    assert inquiry.max_attempts == 1
     (told,) = inquiry.request.messages[0].parts
     assert isinstance(told, Text)
     assert told.text == snapshot("""\
@@ -106,14 +120,14 @@ The whiteboard (1000 x 563) is closed and empty.
 
 Turn 3 of 10. You may choose: li, mira, USER, END\
 """)
-    form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer)
-    assert inquiry.found(form).next == "li"  # type: ignore[union-attr]
+    form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer_type)
+    assert inquiry.to_result(form).next == "li"  # type: ignore[union-attr]
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer)
+        msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer_type)
 
 
-def material(stands: Floor) -> str:
-    return "".join(str(part) for part in ask(stands).request.messages[0].parts)
+def material(stands: DirectorContext) -> str:
+    return "".join(str(part) for part in director_task(stands).request.messages[0].parts)
 
 
 def test_a_model_knows_who_opened_the_topic() -> None:
@@ -122,17 +136,22 @@ def test_a_model_knows_who_opened_the_topic() -> None:
 
 
 def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_the_same() -> None:
-    heard = (Heard("The user", "Li, why?", True), *(Heard("Tom", f"No. {place}!") for place in range(12)))
-    stands = replace(floor("tom"), heard=heard)
+    heard = (
+        DirectorMessage("The user", "Li, why?", True),
+        *(DirectorMessage("Tom", f"No. {place}!") for place in range(12)),
+    )
+    stands = replace(floor("tom"), messages=heard)
     assert "No. 1!" not in material(stands)
     assert "No. 2!" in material(stands)
-    assert (decided := by_rules(stands)) is not None
+    assert (decided := decide_by_rules(stands)) is not None
     assert decided.next == "li"
 
 
 def test_the_first_turn_is_an_agents() -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"next": USER, "reason": "You first."}, ask(floor()).answer)
+        msgspec.convert(
+            {"next": USER_SPEAKS_NEXT, "reason": "You first."}, director_task(floor()).answer_type
+        )
 
 
 agents = st.lists(
@@ -155,14 +174,19 @@ def test_there_always_is_a_valid_decision_and_an_end(
     present: list[Participant], spoke: list[str], words: str
 ) -> None:
     stands = floor(*spoke, words=words, agents=tuple(present))
-    decided = by_rules(stands) or fallback(stands)
+    decided = decide_by_rules(stands) or fallback_decision(stands)
     known = {who.id for who in present}
-    assert decided.next in {*known, USER, END}
-    if decided.next in known and len(known) > 1 and stands.spoke and decided.reason != "Chosen to begin.":
+    assert decided.next in {*known, USER_SPEAKS_NEXT, LESSON_ENDS}
+    if (
+        decided.next in known
+        and len(known) > 1
+        and stands.previous_turns
+        and decided.reason != "Chosen to begin."
+    ):
         named = decided.reason.startswith("The user spoke to")
-        assert named or decided.next != stands.spoke[-1].participant
-    if stands.turn >= stands.limit:
-        assert decided.next == END
+        assert named or decided.next != stands.previous_turns[-1].participant
+    if stands.turn >= stands.max_turns:
+        assert decided.next == LESSON_ENDS
 
 
 def said(who: str | None, words: str, turn: int = 0, **more: object) -> Message:
@@ -181,7 +205,7 @@ def said(who: str | None, words: str, turn: int = 0, **more: object) -> Message:
 
 
 def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
-    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(turns=4, topic="Squares"))
+    plan = RunPlan(mode="directed", participants=EVERYBODY, directed=Directed(turns=4, topic="Squares"))
     log = [
         said("li", "Long ago.", run="run_0"),
         said(None, "Why?"),
@@ -190,56 +214,56 @@ def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
         said("tom", "Broken", 1, status="failed"),
         said("li", "I see.", 2),
     ]
-    stands = floor_of(plan, log, "run_1", 2)
-    assert [(one.participant, len(one.preview), one.actions) for one in stands.spoke] == [
+    stands = build_director_context(plan, log, "run_1", 2)
+    assert [(one.participant, len(one.preview), one.actions) for one in stands.previous_turns] == [
         ("mira", 100, ("wb_open",)),
         ("tom", 0, ()),
     ]
-    assert [(one.name, one.person) for one in stands.heard] == [
+    assert [(one.name, one.is_person) for one in stands.messages] == [
         ("Li", False),
         ("The user", True),
         ("Mira", False),
     ]
-    assert stands.last_words == "Why?"
+    assert stands.last_user_message == "Why?"
     assert stands.board.open
-    assert floor_of(plan, log, "run_1", 0).spoke == ()
+    assert build_director_context(plan, log, "run_1", 0).previous_turns == ()
 
 
 @pytest.mark.parametrize("words", ["\u4e3a\u4ec0\u4e48\uff1f", "\u0644\u0645\u0627\u0630\u0627\u061f"])
 def test_questions_are_asked_in_other_scripts_too(words: str) -> None:
-    decided = by_rules(floor(words=words))
+    decided = decide_by_rules(floor(words=words))
     assert decided is not None
     assert decided.reason == "The user's question waits for an answer."
 
 
 def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
     anna = Participant("anna", "\u5b89\u5a1c", "a/one")
-    decided = by_rules(floor(words="\u8bf7\u5b89\u5a1c\u56de\u7b54", agents=(MIRA, anna)))
+    decided = decide_by_rules(floor(words="\u8bf7\u5b89\u5a1c\u56de\u7b54", agents=(MIRA, anna)))
     assert decided is not None
     assert decided.next == "anna"
 
 
 def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> None:
-    silent, spoken = by_rules(floor("mira-", "tom-")), fallback(floor("mira", "tom"))
+    silent, spoken = decide_by_rules(floor("mira-", "tom-")), fallback_decision(floor("mira", "tom"))
     assert silent is not None
     assert silent.basis != spoken.basis
 
 
 def test_who_began_once_does_not_begin_every_time() -> None:
-    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(trigger="li"))
+    plan = RunPlan(mode="directed", participants=EVERYBODY, directed=Directed(trigger="li"))
     log = [said(None, "Go."), said("li", "I begin."), said(None, "Tom, go on.", run="run_2")]
-    assert floor_of(plan, log[:1], "run_1", 0).trigger == "li"
-    assert floor_of(plan, log, "run_2", 0).trigger is None
+    assert build_director_context(plan, log[:1], "run_1", 0).trigger == "li"
+    assert build_director_context(plan, log, "run_2", 0).trigger is None
 
 
 def test_what_was_said_to_one_alone_is_not_known_to_a_director_of_others() -> None:
-    plan = Plan(mode="directed", participants=EVERYBODY)
+    plan = RunPlan(mode="directed", participants=EVERYBODY)
     opened = '[{"type":"action","name":"wb_open"}]'
     log = [
         said(None, "Mira only.", audience=("mira",)),
         said("mira", "A secret.", audience=("mira",), script=opened),
         said(None, "Now all.", run="run_2"),
     ]
-    stands = floor_of(plan, log, "run_2", 0)
-    assert [one.text for one in stands.heard] == ["Now all."]
+    stands = build_director_context(plan, log, "run_2", 0)
+    assert [one.text for one in stands.messages] == ["Now all."]
     assert not stands.board.open

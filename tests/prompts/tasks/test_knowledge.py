@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.tasks.knowledge import SHORT, findings, transcript
+from moot.prompts.tasks.knowledge import SHORT_MESSAGE_CHARACTERS, project_material, transcript_material
 from moot.types.discussions import Discussion, Message
 from moot.types.knowledge import Insight
-from moot.types.participants import seat
+from moot.types.participants import make_participants
 
 
 def message(place: int, content: str) -> Message:
@@ -28,7 +28,7 @@ def discussion(place: int, summary: str | None = "We met.") -> Discussion:
         title=f"Table {place}",
         status="active",
         mode="single",
-        participants=seat(("scripted/echo",)),
+        participants=make_participants(("scripted/echo",)),
         rounds=2,
         persona=None,
         project="project_1",
@@ -64,7 +64,7 @@ def messages(*contents: str) -> list[Message]:
 
 
 def test_a_discussion_is_written_out_with_labels() -> None:
-    written = transcript(messages("What is a moot?", "A meeting.\nOf all."), 10_000)
+    written = transcript_material(messages("What is a moot?", "A meeting.\nOf all."), 10_000)
     assert written.text == snapshot(
         """\
 [m1] The person:
@@ -87,20 +87,20 @@ def test_what_was_not_said_is_not_written() -> None:
         replace(said[3], content=" \n"),
         said[4],
     ]
-    assert transcript(odd, 10_000).text == "[m1] The person:\nfive"
-    assert transcript(odd[:4], 10_000).sources == {}
+    assert transcript_material(odd, 10_000).text == "[m1] The person:\nfive"
+    assert transcript_material(odd[:4], 10_000).sources == {}
 
 
 def test_a_synthesis_has_its_own_name() -> None:
     said = replace(message(0, "All agree."), role="synthesis")
-    assert transcript([said], 10_000).text == "[m1] Synthesis:\nAll agree."
+    assert transcript_material([said], 10_000).text == "[m1] Synthesis:\nAll agree."
 
 
 def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
-    written = transcript(messages("a" * 1000, "b" * 1000, "c" * 1000), 2500)
+    written = transcript_material(messages("a" * 1000, "b" * 1000, "c" * 1000), 2500)
     first, *_ = written.text.split("\n\n")
     assert first == snapshot("This discussion is long. Older messages are shortened: those end in ….")
-    assert "a" * SHORT not in written.text
+    assert "a" * SHORT_MESSAGE_CHARACTERS not in written.text
     assert "…" in written.text.split("\n\n")[1]
     assert "b" * 1000 in written.text
     assert "c" * 1000 in written.text
@@ -108,7 +108,7 @@ def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
 
 
 def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
-    written = transcript(messages(*["x" * 1000] * 50), 5000)
+    written = transcript_material(messages(*["x" * 1000] * 50), 5000)
     assert written.text.split("\n\n")[0] == snapshot(
         "This discussion is long. What was said before m34 is left out. Older messages are shortened: those end in …."
     )
@@ -118,14 +118,14 @@ def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
 
 
 def test_even_one_message_that_is_too_long_is_cut() -> None:
-    written = transcript(messages("x" * 100_000), 2000)
+    written = transcript_material(messages("x" * 100_000), 2000)
     assert len(written.text) < 2200
     assert written.sources == {"m1": "msg_0"}
 
 
 @given(st.lists(st.integers(1, 3000), max_size=40), st.integers(1000, 20_000))
 def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int], room: int) -> None:
-    written = transcript(messages(*("x" * size for size in sizes)), room)
+    written = transcript_material(messages(*("x" * size for size in sizes)), room)
     assert len(written.text) <= room + 200
     labels = [f"m{place}" for place in range(1, len(sizes) + 1)]
     assert list(written.sources) == labels[len(labels) - len(written.sources) :]
@@ -136,7 +136,7 @@ def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int],
 def test_a_project_is_written_out_newest_first() -> None:
     discussions = [discussion(2), discussion(1, None)]
     insights = [insight(3, "dis_2"), replace(insight(2, "dis_9"), severity=None, suggestion=None)]
-    assert findings(discussions, insights, 10_000) == snapshot("""\
+    assert project_material(discussions, insights, 10_000) == snapshot("""\
 Discussions, newest first:
 d1 Table 2: We met.
 d2 Table 1
@@ -150,7 +150,7 @@ Insights, newest first:
 def test_a_large_project_is_cut_and_it_says_so() -> None:
     discussions = [discussion(place, "word " * 500) for place in range(50)]
     insights = [insight(place, f"dis_{place}") for place in range(200)]
-    written = findings(discussions, insights, 8000)
+    written = project_material(discussions, insights, 8000)
     assert len(written) < 8500
     assert written.splitlines()[-1] == snapshot(
         "46 older discussions and 141 older insights are left out for want of room."

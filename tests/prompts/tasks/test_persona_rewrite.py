@@ -2,47 +2,57 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.library import part, shipped
-from moot.prompts.tasks.evaluation import LONGER, MOST_CHARACTERS, Rewritten, Role, rewriting, small_change
+from moot.prompts.library import builtin_personas, persona_prompt
+from moot.prompts.tasks.evaluation import (
+    MAX_GROWTH_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    RewriteAnswer,
+    RewriteTarget,
+    require_small_change,
+    rewrite_request,
+)
 from moot.types.chunks import Text
-from moot.types.evaluations import with_round
+from moot.types.evaluations import add_round
 from moot.types.participants import Participant
 from tests.types.test_evaluations import attempt, trial
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
-SCEPTIC = next(one for one in shipped() if one.id == "shipped_sceptic")
+SCEPTIC = next(one for one in builtin_personas() if one.id == "shipped_sceptic")
 PLAIN = replace(SCEPTIC, system_prompt="", description="Doubts.", traits=("fair",))
 
 
-def told(role: Role, **more: object) -> str:
+def told(role: RewriteTarget, **more: object) -> str:
     now = replace(trial(True, False), assertions=("It is short.", "It names a source."), **more)
-    (message,) = rewriting(role, now, "Why round?", "Because.", 10_000).messages
+    (message,) = rewrite_request(role, now, "Why round?", "Because.", 10_000).messages
     return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def test_what_is_improved_is_what_the_model_is_told() -> None:
-    assert (Role(who=ALPHA, persona=SCEPTIC).field, Role(who=ALPHA, persona=PLAIN).field) == (
+    assert (
+        RewriteTarget(participant=ALPHA, persona=SCEPTIC).field,
+        RewriteTarget(participant=ALPHA, persona=PLAIN).field,
+    ) == (
         "system_prompt",
         "description",
     )
-    assert Role(who=ALPHA, persona=SCEPTIC).text == SCEPTIC.system_prompt
+    assert RewriteTarget(participant=ALPHA, persona=SCEPTIC).text == SCEPTIC.system_prompt
 
 
 @pytest.mark.parametrize("persona", [SCEPTIC, PLAIN])
 def test_with_its_own_text_a_part_is_as_it_was(persona: object) -> None:
-    role = Role(who=ALPHA, persona=persona)  # type: ignore[arg-type]
-    assert role.told(role.text) == part(persona)  # type: ignore[arg-type]
-    assert "Name a source." in role.told("Name a source.")
+    role = RewriteTarget(participant=ALPHA, persona=persona)  # type: ignore[arg-type]
+    assert role.render_prompt(role.text) == persona_prompt(persona)  # type: ignore[arg-type]
+    assert "Name a source." in role.render_prompt("Name a source.")
 
 
 def test_without_a_persona_there_is_no_text_and_a_description_comes_of_it() -> None:
-    role = Role(who=ALPHA)
+    role = RewriteTarget(participant=ALPHA)
     assert (role.field, role.text) == ("description", "")
-    assert role.told("You name sources.") == "You take the part of Alpha.\n\nYou name sources."
+    assert role.render_prompt("You name sources.") == "You take the part of Alpha.\n\nYou name sources."
 
 
 def test_whoever_rewrites_sees_what_passes_and_what_fails() -> None:
-    assert told(Role(who=ALPHA, persona=PLAIN)) == snapshot("""\
+    assert told(RewriteTarget(participant=ALPHA, persona=PLAIN)) == snapshot("""\
 The description as it is:
 ```
 Doubts.
@@ -67,15 +77,15 @@ The assertions about that answer:
 
 
 def test_an_empty_description_is_said_to_be_empty() -> None:
-    assert "(It is empty.)" in told(Role(who=ALPHA))
+    assert "(It is empty.)" in told(RewriteTarget(participant=ALPHA))
 
 
 def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
     now = trial(False, False)
     better = replace(attempt(True, False), description="BETTER", answer="GOOD", change="early")
     worse = replace(attempt(False, False), description="WORSE", answer="BAD", change="Shouted.")
-    now = with_round(with_round(now, better), worse)
-    words = told(Role(who=ALPHA, persona=PLAIN), rounds=now.rounds)
+    now = add_round(add_round(now, better), worse)
+    words = told(RewriteTarget(participant=ALPHA, persona=PLAIN), rounds=now.rounds)
     assert "BETTER" in words
     assert "GOOD" in words
     assert "WORSE" not in words
@@ -87,18 +97,25 @@ def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
     [
         (" ", "empty"),
         ("Doubts. ", "as it was"),
-        ("Doubts." + "x" * (LONGER + 1), "too long"),
+        ("Doubts." + "x" * (MAX_GROWTH_CHARACTERS + 1), "too long"),
         ("Doubts. \0", "NUL"),
     ],
 )
 def test_a_change_must_be_one_and_small(description: str, words: str) -> None:
-    wrong = small_change(Role(who=ALPHA, persona=PLAIN), "Doubts.")(Rewritten("", description))
+    wrong = require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), "Doubts.")(
+        RewriteAnswer("", description)
+    )
     assert words in (wrong or "")
 
 
 def test_a_small_change_is_fine_and_a_long_text_may_stay_as_long_as_it_is() -> None:
-    assert small_change(Role(who=ALPHA, persona=PLAIN), "Doubts.")(Rewritten("", "Doubts. Asks.")) is None
-    full = "x" * MOST_CHARACTERS["description"]
-    check = small_change(Role(who=ALPHA, persona=PLAIN), full)
-    assert check(Rewritten("", f"y{full[1:]}")) is None
-    assert "too long" in (check(Rewritten("", f"{full}y")) or "")
+    assert (
+        require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), "Doubts.")(
+            RewriteAnswer("", "Doubts. Asks.")
+        )
+        is None
+    )
+    full = "x" * MAX_TEXT_CHARACTERS["description"]
+    check = require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), full)
+    assert check(RewriteAnswer("", f"y{full[1:]}")) is None
+    assert "too long" in (check(RewriteAnswer("", f"{full}y")) or "")

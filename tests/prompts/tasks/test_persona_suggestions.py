@@ -6,9 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from moot.prompts.tasks.persona_suggestions import MOST_DROPPED, Choice, proposing, questioning
+from moot.prompts.tasks.persona_suggestions import (
+    MAX_REJECTED,
+    ProposalFilter,
+    proposals_request,
+    questions_request,
+)
 from moot.types.chunks import Text
-from moot.types.personas import CATEGORIES, OF_EACH, PROPOSALS, Reply
+from moot.types.personas import CATEGORIES, MAX_PROPOSALS, PROPOSALS_PER_CATEGORY, Reply
 from moot.types.requests import ModelRequest
 
 
@@ -29,7 +34,7 @@ def told(request: ModelRequest) -> str:
 
 def test_proposals_are_asked_for_with_all_that_is_known() -> None:
     replies = [Reply(question="Since when?", answer="A year."), Reply(question="Why?", answer=" ")]
-    request = proposing("I want to move.", replies, ["Sceptic", "Teacher"])
+    request = proposals_request("I want to move.", replies, ["Sceptic", "Teacher"])
     assert told(request) == snapshot("""\
 The situation:
 ```
@@ -48,7 +53,7 @@ There already, so leave these out: Sceptic, Teacher.\
 
 
 def test_questions_are_asked_about_the_situation() -> None:
-    request = questioning("I want to move.")
+    request = questions_request("I want to move.")
     assert told(request) == "The situation:\n```\nI want to move.\n```"
     assert "up to three" in request.system
 
@@ -62,14 +67,14 @@ voices = st.builds(
 
 @given(st.lists(voices, max_size=40))
 def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: list[dict[str, Any]]) -> None:
-    choice = Choice(["SCEPTIC"])
-    kept = [found for one in came if (found := choice.take(one)) is not None]
-    assert kept == choice.chosen
-    assert max(Counter(one.category for one in kept).values(), default=0) <= OF_EACH
+    choice = ProposalFilter(["SCEPTIC"])
+    kept = [found for one in came if (found := choice.add_proposal(one)) is not None]
+    assert kept == choice.accepted
+    assert max(Counter(one.category for one in kept).values(), default=0) <= PROPOSALS_PER_CATEGORY
     names = [one.name.casefold() for one in kept]
-    assert len(set(names)) == len(names) <= PROPOSALS
+    assert len(set(names)) == len(names) <= MAX_PROPOSALS
     assert "sceptic" not in names
-    assert len(choice.dropped) == min(len(came) - len(kept), MOST_DROPPED)
+    assert len(choice.rejected) == min(len(came) - len(kept), MAX_REJECTED)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +89,15 @@ def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: lis
     ],
 )
 def test_what_is_left_out_is_told_with_a_reason(wrong: dict[str, Any], words: str) -> None:
-    choice = Choice(["Sceptic"])
-    assert choice.take(wrong) is None
-    (dropped,) = choice.dropped
+    choice = ProposalFilter(["Sceptic"])
+    assert choice.add_proposal(wrong) is None
+    (dropped,) = choice.rejected
     assert words in dropped.reason
 
 
 def test_what_stands_around_texts_is_taken_off() -> None:
-    found = Choice([]).take(voice(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1]))
+    found = ProposalFilter([]).add_proposal(
+        voice(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1])
+    )
     assert found is not None
     assert (found.name, found.category, found.description) == ("The Nurse", "role", "You care.")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.prompts.tasks.ranking import ballot, ranking
+from moot.prompts.tasks.ranking import count_votes, vote_task
 from moot.types.events import BallotCast
 from tests.prompts.debating import POINTS, ROOM, asked, filled_in, material, said
 from tests.prompts.logs import costly
@@ -18,7 +18,7 @@ from tests.prompts.logs import costly
 
 class TestBallot:
     def test_the_whole_material(self) -> None:
-        assert material(ballot(POINTS, "run_1", ROOM, voter="alpha")) == snapshot("""\
+        assert material(vote_task(POINTS, "run_1", ROOM, voter="alpha")) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -31,7 +31,7 @@ I change my position: split it now.\
 
     @pytest.mark.parametrize("voter", ["alpha", "beta", "gamma"])
     def test_one_s_own_answer_is_not_in_it_and_nobody_s_name(self, voter: str) -> None:
-        shown = material(ballot(POINTS, "run_1", ROOM, voter=voter))
+        shown = material(vote_task(POINTS, "run_1", ROOM, voter=voter))
         for message in POINTS[1:]:
             if message.participant == voter:
                 assert not message.content or message.content not in shown
@@ -46,19 +46,19 @@ I change my position: split it now.\
             replace(said("gamma", f"Nothing of {name}"), name=name),
             said("delta", "So."),
         ]
-        shown = material(ballot(log, "run_1", ROOM, voter="delta"))
+        shown = material(vote_task(log, "run_1", ROOM, voter="delta"))
         assert name not in shown
 
     def test_a_word_that_only_begins_like_a_name_stays(self) -> None:
         log = [asked(), said("alpha", "Alphabetical order, Betamax."), said("beta", "So.")]
-        assert "Alphabetical order, Betamax." in material(ballot(log, "run_1", ROOM, voter="beta"))
+        assert "Alphabetical order, Betamax." in material(vote_task(log, "run_1", ROOM, voter="beta"))
 
     def test_the_order_is_another_for_others_and_the_same_again_for_the_same(self) -> None:
         many = [asked(), *(said(who, f"I am number {n}.") for n, who in enumerate("abcdefghijkl"))]
 
         def order(run: str, voter: str) -> list[str]:
             log = [replace(message, run=run) for message in many]
-            return re.findall(r"number (\d+)", material(ballot(log, run, ROOM, voter=voter)))
+            return re.findall(r"number (\d+)", material(vote_task(log, run, ROOM, voter=voter)))
 
         assert order("run_1", "a") == order("run_1", "a")
         assert sorted(order("run_1", "a"), key=int) == [str(n) for n in range(1, 12)]
@@ -67,7 +67,7 @@ I change my position: split it now.\
 
     def test_scores_become_an_order_with_ties_together(self) -> None:
         log = [asked(), *(said(who, f"I am {who}.") for who in ("one", "two", "three", "four"))]
-        inquiry = ballot(log, "run_1", ROOM, voter="four")
+        inquiry = vote_task(log, "run_1", ROOM, voter="four")
         shown = re.findall(r"### Answer (\w)\nI am (\w+)", material(inquiry).replace("[one of them]", "x"))
         scores = {label: {"A": 4, "B": 9, "C": 4}[label] for label, _ in shown}
         found = filled_in(inquiry, **scores)
@@ -78,15 +78,15 @@ I change my position: split it now.\
 
     @pytest.mark.parametrize("score", [-1, 11, 100, 7.5])
     def test_scores_have_their_bounds_in_the_form_itself(self, score: float) -> None:
-        inquiry = ballot(POINTS, "run_1", ROOM, voter="alpha")
+        inquiry = vote_task(POINTS, "run_1", ROOM, voter="alpha")
         filled_in(inquiry, A=0, B=10)
         with pytest.raises(msgspec.ValidationError):
             filled_in(inquiry, A=score, B=5)
 
     def test_more_answers_than_letters_have_labels_too(self) -> None:
         many = [asked(), *(said(f"n{n}", f"I am number {n}.") for n in range(60))]
-        inquiry = ballot(many, "run_1", ROOM, voter="n0")
-        assert len(set(inquiry.answer.__struct_fields__)) == 59
+        inquiry = vote_task(many, "run_1", ROOM, voter="n0")
+        assert len(set(inquiry.answer_type.__struct_fields__)) == 59
 
 
 def cast(voter: str, *order: tuple[str, ...]) -> BallotCast:
@@ -110,7 +110,7 @@ def orders(draw: st.DrawFn, voter: str) -> BallotCast:
 
 class TestRanking:
     def test_a_point_for_each_below_and_half_a_one_for_each_beside(self) -> None:
-        found = ranking([cast("a", ("b",), ("c", "d")), cast("b", ("c",), ("d",), ("a",))]).ranking
+        found = count_votes([cast("a", ("b",), ("c", "d")), cast("b", ("c",), ("d",), ("a",))]).ranking
         assert [(place.participant, place.points, place.votes) for place in found.places] == [
             ("b", 2.0, 1),
             ("c", 2.5, 2),
@@ -120,13 +120,13 @@ class TestRanking:
         assert found.ballots == {"a": (("b",), ("c", "d")), "b": (("c",), ("d",), ("a",))}
 
     def test_without_ballots_there_are_no_places(self) -> None:
-        assert ranking([]).ranking.places == ()
+        assert count_votes([]).ranking.places == ()
 
     @costly
     @given(ballots())
     def test_no_point_is_lost_or_made_up(self, some: list[BallotCast]) -> None:
         ranked = [sum(map(len, one.order)) for one in some]
-        places = ranking(some).ranking.places
+        places = count_votes(some).ranking.places
         assert sum(place.points for place in places) == sum(n * (n - 1) / 2 for n in ranked)
         assert sum(place.votes for place in places) == sum(ranked)
 
@@ -135,14 +135,14 @@ class TestRanking:
     def test_the_order_of_the_ballots_changes_nothing(self, some: list[BallotCast], chance: Any) -> None:
         shuffled = list(some)
         chance.shuffle(shuffled)
-        assert ranking(shuffled) == ranking(some)
+        assert count_votes(shuffled) == count_votes(some)
 
     @costly
     @given(ballots())
     def test_nobody_stands_before_one_who_did_better_on_average(self, some: list[BallotCast]) -> None:
-        averages = [place.points / place.votes for place in ranking(some).ranking.places]
+        averages = [place.points / place.votes for place in count_votes(some).ranking.places]
         assert averages == sorted(averages, reverse=True)
 
     def test_it_rests_on_its_ballots(self) -> None:
         one, other = cast("a", ("b",)), cast("b", ("a",))
-        assert ranking([one]).basis != ranking([one, other]).basis
+        assert count_votes([one]).basis != count_votes([one, other]).basis

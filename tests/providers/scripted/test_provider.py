@@ -2,7 +2,7 @@ import pytest
 
 from moot.providers.catalog import Api
 from moot.providers.scripted.provider import ScriptedProvider
-from moot.providers.scripted.scripts import BUILT_IN, FAULTS, Script, Scripts
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS, Script, Scripts
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
 from tests.taking import LabServer, take
@@ -11,12 +11,12 @@ from tests.taking import LabServer, take
 ENDLESS = {"endless", "silence", "keepalive"}
 
 
-@pytest.mark.parametrize("fault", sorted(set(FAULTS) - ENDLESS))
+@pytest.mark.parametrize("fault", sorted(set(SCRIPT_FAULTS) - ENDLESS))
 @pytest.mark.parametrize("api", ["openai"])
 async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
     lab: LabServer, api: Api, fault: str
 ) -> None:
-    here = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault)).result
+    here = (await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
     there = (await take(lab.provider(api), fault)).result
     assert here.status == there.status
     assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
@@ -30,17 +30,17 @@ async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
 @pytest.mark.parametrize("fault", sorted(ENDLESS))
 async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
     limits = Limits(idle=60.0 if fault == "endless" else 0.1, characters=5000)
-    result = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault, limits=limits)).result
+    result = (await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)).result
     assert result.status == ("error" if fault == "endless" else "timeout")
 
 
 async def test_it_is_deterministic() -> None:
-    first = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
-    second = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
+    first = await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
+    second = await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
     assert first.events == second.events
 
 
 def test_a_script_costs_what_it_says_and_the_built_in_ones_nothing() -> None:
-    provider = ScriptedProvider(Scripts({**BUILT_IN, "dear": Script(price=2.5)}))
-    assert provider.cost("dear", Usage(300_000, 100_000)) == 1.0
-    assert {provider.cost(name, Usage(10**6, 10**6)) for name in BUILT_IN} == {0.0}
+    provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "dear": Script(price=2.5)}))
+    assert provider.call_cost_usd("dear", Usage(300_000, 100_000)) == 1.0
+    assert {provider.call_cost_usd(name, Usage(10**6, 10**6)) for name in BUILT_IN_SCRIPTS} == {0.0}

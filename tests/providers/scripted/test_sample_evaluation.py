@@ -3,53 +3,55 @@
 import msgspec
 import pytest
 
-from moot.prompts.references import Points
-from moot.prompts.tasks.evaluation import Judgement, Rewritten, judging, one_each
-from moot.prompts.tasks.persona_suggestions import Choice, Questions
-from moot.prompts.templates import written
+from moot.prompts.references import SummaryPoints
+from moot.prompts.tasks.evaluation import Judgement, RewriteAnswer, judge_request, require_one_verdict_each
+from moot.prompts.tasks.persona_suggestions import ProposalFilter, Questions
+from moot.prompts.templates import load_template
 from moot.providers.scripted import sample_evaluation
-from moot.providers.scripted.scripts import BUILT_IN, question
-from moot.types.personas import PROPOSALS
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, last_user_text
+from moot.types.personas import MAX_PROPOSALS
 
 PROMPTS = {
-    "improve_description": (sample_evaluation.REWRITE, Rewritten),
-    "recap": (sample_evaluation.RECAP, Points),
-    "ask_about_situation": (sample_evaluation.ASK, Questions),
-    "judge_by_assertions": (sample_evaluation.JUDGE, Judgement),
-    "propose_perspectives": (sample_evaluation.PROPOSE, list[dict[str, str]]),
+    "improve_description": (sample_evaluation.REWRITE_PROMPT, RewriteAnswer),
+    "recap": (sample_evaluation.SUMMARY_PROMPT, SummaryPoints),
+    "ask_about_situation": (sample_evaluation.QUESTIONS_PROMPT, Questions),
+    "judge_by_assertions": (sample_evaluation.JUDGE_PROMPT, Judgement),
+    "propose_perspectives": (sample_evaluation.SUGGESTIONS_PROMPT, list[dict[str, str]]),
 }
-CLERK, SCHOLAR = BUILT_IN["clerk"], BUILT_IN["scholar"]
+CLERK, SCHOLAR = BUILT_IN_SCRIPTS["clerk"], BUILT_IN_SCRIPTS["scholar"]
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_each_prompt_is_known_by_its_words_and_answered_in_its_form(prompt: str) -> None:
     words, form = PROMPTS[prompt]
-    assert words in written(prompt)
-    assert not any(words in written(other) for other in PROMPTS if other != prompt)
-    msgspec.json.decode(CLERK.reply(written(prompt)), type=form)
+    assert words in load_template(prompt)
+    assert not any(words in load_template(other) for other in PROMPTS if other != prompt)
+    msgspec.json.decode(CLERK.answer_for(load_template(prompt)), type=form)
 
 
 def test_the_verdict_depends_on_the_answer() -> None:
     for answer, passed in (
-        (sample_evaluation.PLAIN, [True, False]),
-        (sample_evaluation.SOURCED, [True, True]),
+        (sample_evaluation.PLAIN_ANSWER, [True, False]),
+        (sample_evaluation.SOURCED_ANSWER, [True, True]),
     ):
-        request = judging("Why?", answer, ["A reason.", "A source."], 10_000)
-        told = msgspec.json.decode(CLERK.reply(f"{request.system}\n{question(request)}"), type=Judgement)
-        assert one_each(2)(told) is None
+        request = judge_request("Why?", answer, ["A reason.", "A source."], 10_000)
+        told = msgspec.json.decode(
+            CLERK.answer_for(f"{request.system}\n{last_user_text(request)}"), type=Judgement
+        )
+        assert require_one_verdict_each(2)(told) is None
         assert [one.passed for one in told.verdicts] == passed
 
 
 def test_the_scholar_does_as_it_is_described() -> None:
-    assert SCHOLAR.reply("Why?") == sample_evaluation.PLAIN
+    assert SCHOLAR.answer_for("Why?") == sample_evaluation.PLAIN_ANSWER
     assert (
-        SCHOLAR.reply(f"You take the part of Alpha.\n\n{sample_evaluation.DESCRIPTION}")
-        == sample_evaluation.SOURCED
+        SCHOLAR.answer_for(f"You take the part of Alpha.\n\n{sample_evaluation.PERSONA_DESCRIPTION}")
+        == sample_evaluation.SOURCED_ANSWER
     )
 
 
 def test_all_eight_voices_can_be_used() -> None:
-    choice = Choice([])
-    for voice in sample_evaluation.VOICES:
-        choice.take(dict(voice))
-    assert (len(choice.chosen), choice.dropped) == (PROPOSALS, [])
+    choice = ProposalFilter([])
+    for voice in sample_evaluation.SUGGESTED_PERSONAS:
+        choice.add_proposal(dict(voice))
+    assert (len(choice.accepted), choice.rejected) == (MAX_PROPOSALS, [])

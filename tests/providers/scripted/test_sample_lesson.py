@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from moot.prompts.tasks.director import Floor, ask
+from moot.prompts.tasks.director import DirectorContext, director_task
 from moot.providers.scripted import sample_lesson
-from moot.providers.scripted.scripts import BUILT_IN, Script
-from moot.streaming.lesson_turn import Act, Dropped
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script
+from moot.streaming.lesson_turn import LessonTurnParser, RejectedAction
 from moot.types.modes import LessonRole
-from moot.types.participants import seat
-from moot.whiteboard.state import EMPTY, Board
+from moot.types.participants import make_participants
+from moot.whiteboard.state import EMPTY_BOARD, Board
 
 ROLES: dict[str, LessonRole] = {
     "teacher": "teacher",
@@ -19,19 +19,19 @@ ROLES: dict[str, LessonRole] = {
     "classmate": "student",
 }
 TURNS = [  # in the order of the lesson
-    ("teacher", sample_lesson.OPENING),
-    ("assistant", sample_lesson.TRYING),
-    ("classmate", sample_lesson.LOOKING),
-    ("assistant", sample_lesson.MENDING),
-    ("teacher", sample_lesson.SHOWING),
+    ("teacher", sample_lesson.OPENING_TURN),
+    ("assistant", sample_lesson.CODE_TURN),
+    ("classmate", sample_lesson.CODE_QUESTION_TURN),
+    ("assistant", sample_lesson.CODE_FIX_TURN),
+    ("teacher", sample_lesson.EXPLANATION_TURN),
 ]
 
 
-def drawn() -> tuple[Board, list[Dropped]]:
-    board, dropped = EMPTY, []
+def drawn() -> tuple[Board, list[RejectedAction]]:
+    board, dropped = EMPTY_BOARD, []
     for who, array in TURNS:
-        act = Act(ROLES[who], board)
-        dropped += [piece for piece in [*act.feed(array), *act.close()] if isinstance(piece, Dropped)]
+        act = LessonTurnParser(ROLES[who], board)
+        dropped += [piece for piece in [*act.feed(array), *act.close()] if isinstance(piece, RejectedAction)]
         board = act.board
     return board, dropped
 
@@ -51,24 +51,24 @@ def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() ->
 
 def test_the_code_is_mended() -> None:
     board, _ = drawn()
-    code = board.element("code-odd")
+    code = board.find_element("code-odd")
     assert code is not None
     assert "total += 2 * k + 1" in [line.text.strip() for line in code.listing.lines]
 
 
 @pytest.mark.parametrize("turn", range(1, 8))
 def test_the_director_is_asked_in_the_words_that_the_script_knows(turn: int) -> None:
-    table = seat(("a/one",) * 4)
-    inquiry = ask(Floor(agents=table, limit=10, turn=turn))
+    table = make_participants(("a/one",) * 4)
+    inquiry = director_task(DirectorContext(participants=table, max_turns=10, turn=turn))
     (part,) = inquiry.request.messages[0].parts
-    reply = Script(when=sample_lesson.DIRECTING).reply(part.text)  # type: ignore[union-attr]
+    reply = Script(when=sample_lesson.DIRECTOR_ANSWERS).answer_for(part.text)  # type: ignore[union-attr]
     decision = json.loads(reply)
     assert decision["next"] in {who.id for who in table} | {"USER"}
-    assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT.values())[turn - 1]
+    assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT_SPEAKERS.values())[turn - 1]
 
 
 def test_they_are_among_the_scripts_that_come_with_moot() -> None:
-    assert set(sample_lesson.PARTS) == set(ROLES)
-    for name, (first, _) in sample_lesson.PARTS.items():
-        assert BUILT_IN[name].reply("Why do odd numbers add up to squares?") == first
+    assert set(sample_lesson.LESSON_ANSWERS) == set(ROLES)
+    for name, (first, _) in sample_lesson.LESSON_ANSWERS.items():
+        assert BUILT_IN_SCRIPTS[name].answer_for("Why do odd numbers add up to squares?") == first
         json.loads(first)

@@ -3,54 +3,64 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from moot.providers.scripted.scripts import BUILT_IN, FAULTS, Script, ScriptedTool, Scripts, load, question
+from moot.providers.scripted.scripts import (
+    BUILT_IN_SCRIPTS,
+    SCRIPT_FAULTS,
+    Script,
+    ScriptedTool,
+    Scripts,
+    last_user_text,
+    load_scripts,
+)
 from moot.types.chunks import ToolCall
 from moot.types.errors import BadSettings, UnknownModel
-from moot.types.requests import ModelRequest, ToolResult, assistant, user
+from moot.types.requests import ModelRequest, ToolResult, assistant_message, user_message
 
 ASKED = ModelRequest(
-    model="x", system="Be brief.", messages=(user("old"), assistant("ok"), user("new", "er"))
+    model="x",
+    system="Be brief.",
+    messages=(user_message("old"), assistant_message("ok"), user_message("new", "er")),
 )
 
 
 def test_the_newest_user_message_is_the_question() -> None:
-    assert question(ASKED) == "new\n\ner"
+    assert last_user_text(ASKED) == "new\n\ner"
 
 
 def test_words_in_braces_stand_for_what_was_asked() -> None:
     scripts = Scripts({"x": Script(answer="{model}: {question} ({system}) {other}")})
-    assert scripts.perform(ASKED).answer == "x: new\n\ner (Be brief.) {other}"
+    assert scripts.next_reply(ASKED).answer == "x: new\n\ner (Be brief.) {other}"
 
 
 def test_a_fault_may_happen_only_the_first_times() -> None:
     scripts = Scripts({"x": Script(fault="reset", fault_times=2)})
-    assert [scripts.perform(ASKED).fault for _ in range(4)] == ["reset", "reset", "", ""]
+    assert [scripts.next_reply(ASKED).fault for _ in range(4)] == ["reset", "reset", "", ""]
 
 
 def test_pieces_are_the_answer_cut() -> None:
-    performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).perform(ASKED)
-    assert performance.pieces() == ["abc", "def", "g"]
+    performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).next_reply(ASKED)
+    assert performance.text_pieces() == ["abc", "def", "g"]
 
 
 def test_every_fault_has_a_script_of_its_name() -> None:
-    assert set(FAULTS) <= set(BUILT_IN)
+    assert set(SCRIPT_FAULTS) <= set(BUILT_IN_SCRIPTS)
 
 
 def test_answers_with_bad_characters_have_them() -> None:
-    assert {"\u2028", "\u2029", "\u0085"} <= set(BUILT_IN["separators"].answer)
-    assert {"\0", "\ud800"} <= set(BUILT_IN["nul"].answer)
+    assert {"\u2028", "\u2029", "\u0085"} <= set(BUILT_IN_SCRIPTS["separators"].answer)
+    assert {"\0", "\ud800"} <= set(BUILT_IN_SCRIPTS["nul"].answer)
 
 
 def test_answers_that_ship_do_not_keep_anybody_waiting() -> None:
     slow = {"slow", "long"}  # as their names say
-    assert max(script.pace for name, script in BUILT_IN.items() if name not in slow) <= 0.03
+    assert max(script.pace for name, script in BUILT_IN_SCRIPTS.items() if name not in slow) <= 0.03
 
 
 def test_unknown_scripts_are_named() -> None:
     with pytest.raises(UnknownModel, match="Did you mean 'echo'"):
-        Scripts().check("eco")
+        Scripts().check_script("eco")
     with pytest.raises(UnknownModel, match="moot lab list"):
-        Scripts().check("zzz")
+        Scripts().check_script("zzz")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +74,7 @@ def test_unknown_scripts_are_named() -> None:
 def test_files(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    scripts = load(path)
+    scripts = load_scripts(path)
     assert scripts["polite"] == Script(answer="Please.", pace=0.1)
     assert "echo" in scripts
 
@@ -83,19 +93,22 @@ def test_mistakes_name_the_file_and_the_place(tmp_path: Path, text: str, words: 
     path = tmp_path / "s.toml"
     path.write_text(text)
     with pytest.raises(BadSettings, match=words) as caught:
-        load(path)
+        load_scripts(path)
     assert "s.toml" in str(caught.value)
     with pytest.raises(BadSettings, match="Cannot read"):
-        load(tmp_path / "missing.toml")
+        load_scripts(tmp_path / "missing.toml")
 
 
 def test_a_tool_is_called_some_times_and_then_the_script_goes_on_with_the_result() -> None:
     tool = ScriptedTool("look_up")
     scripts = Scripts({"x": Script(answer="Looking.", tool=tool, calls=2, then="{question}: {result}")})
-    call = assistant(ToolCall("1", "look_up", "{}"))
-    first, second = user(ToolResult("1", "look_up", "one")), user(ToolResult("1", "look_up", "two"))
+    call = assistant_message(ToolCall("1", "look_up", "{}"))
+    first, second = (
+        user_message(ToolResult("1", "look_up", "one")),
+        user_message(ToolResult("1", "look_up", "two")),
+    )
     came: list[tuple[str, bool]] = []
     for more in ((), (call, first), (call, first, call, second)):
-        performance = scripts.perform(replace(ASKED, messages=(*ASKED.messages, *more)))
+        performance = scripts.next_reply(replace(ASKED, messages=(*ASKED.messages, *more)))
         came.append((performance.answer, performance.tool is not None))
     assert came == [("Looking.", True), ("", True), ("new\n\ner: two", False)]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from moot.server.mcp.ask import Answered, Asking, Question
+from moot.server.mcp.ask import AskInput, AskResult, AskRunner
 from moot.types.accounts import Caller
-from moot.types.errors import Busy, NotFound, Refused, UsageError
+from moot.types.errors import Forbidden, NotFound, RateLimited, UsageError
 from tests.databases import migrated
 from tests.server.talking import Talking, talking
 
@@ -25,7 +25,7 @@ class Table:
         self.house = talking.house
         self.caller = caller
         self.told: list[tuple[float, str]] = []
-        self._asking = Asking(
+        self._asking = AskRunner(
             self.house.hall,
             self.house.drafts,
             self.house.limits,
@@ -40,11 +40,11 @@ class Table:
     async def _tell(self, progress: float, words: str) -> None:
         self.told.append((progress, words))
 
-    def ask(self, caller: Caller | None = None, **asked: Any) -> "asyncio.Task[Answered]":
-        question = Question(**{"question": "What is a moot?"} | asked)
-        return asyncio.create_task(self._asking.ask(caller or self.caller, question, self._tell))
+    def ask(self, caller: Caller | None = None, **asked: Any) -> "asyncio.Task[AskResult]":
+        question = AskInput(**{"question": "What is a moot?"} | asked)
+        return asyncio.create_task(self._asking.ask_question(caller or self.caller, question, self._tell))
 
-    async def started(self, asking: "asyncio.Task[Answered]", number: int = 1) -> str:
+    async def started(self, asking: "asyncio.Task[AskResult]", number: int = 1) -> str:
         """Wait until a run was started, and return it."""
         async with asyncio.timeout(60):
             while len(self.talking.started) < number:
@@ -52,18 +52,18 @@ class Table:
                 await asyncio.sleep(0.01)
         return self.talking.started[number - 1]
 
-    async def given_up(self, asking: "asyncio.Task[Answered]") -> None:
+    async def given_up(self, asking: "asyncio.Task[AskResult]") -> None:
         """Let nobody wait any more, and wait for what comes of that."""
         asking.cancel()
         with suppress(asyncio.CancelledError):
             await asking
-        await asyncio.gather(*self._asking._stopping)
+        await asyncio.gather(*self._asking._stop_tasks)
 
 
 @pytest.fixture
 async def table(tmp_path: Path) -> AsyncIterator[Table]:
     async with migrated("sqlite", tmp_path) as database, talking(database) as talks:
-        yield Table(talks, await talks.house.accounts.ensure_local())
+        yield Table(talks, await talks.house.accounts.ensure_local_account())
 
 
 async def test_a_question_is_answered_with_what_was_said_and_where(table: Table) -> None:
@@ -72,7 +72,7 @@ async def test_a_question_is_answered_with_what_was_said_and_where(table: Table)
     await table.talking.answer(run, "A ", "meeting.")
     answered = await asking
     assert (answered.run, answered.status) == (run, "completed")
-    discussion = await table.house.discussions.get(table.caller.tenant, answered.discussion)
+    discussion = await table.house.discussions.get_discussion(table.caller.tenant, answered.discussion)
     assert (discussion.mode, [who.model for who in discussion.participants]) == ("parallel", MODELS)
     assert answered.text.endswith(f"Discussion {discussion.id}: completed.")
     assert (10, "Alpha: A meeting.") in table.told
@@ -90,12 +90,12 @@ async def test_a_line_up_is_asked_by_its_name_with_its_rules_or_in_another_mode(
     await table.talking.ok("POST", "/api/line-ups", kept)
     asking = table.ask(line_up="woodWORK")
     await table.talking.answer(await table.started(asking), "Yes.")
-    found = await table.house.discussions.get(table.caller.tenant, (await asking).discussion)
+    found = await table.house.discussions.get_discussion(table.caller.tenant, (await asking).discussion)
     assert (found.mode, found.debate and found.debate.quorum) == ("debate", 1)
     asking = table.ask(line_up="Woodwork", mode="parallel")
     await table.talking.answer(await table.started(asking, 2), "Yes.")
     assert (
-        await table.house.discussions.get(table.caller.tenant, (await asking).discussion)
+        await table.house.discussions.get_discussion(table.caller.tenant, (await asking).discussion)
     ).mode == "parallel"
 
 
@@ -137,35 +137,35 @@ async def test_whoever_gives_up_waiting_stops_the_run(table: Table) -> None:
     asking = table.ask(models=MODELS)
     run = await table.started(asking)
     await table.given_up(asking)
-    assert (await table.house.runs.wishes(run)).stop == "stopped_by_user"
+    assert (await table.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
 async def test_a_server_that_ends_leaves_the_run_to_the_next(table: Table) -> None:
     asking = table.ask(models=MODELS)
     run = await table.started(asking)
-    table.house.hall.leave()
+    table.house.hall.drain()
     await table.given_up(asking)
-    assert (await table.house.runs.wishes(run)).stop is None
+    assert (await table.house.runs.pending_commands(run)).stop_reason is None
 
 
 async def test_whoever_may_not_ask_any_more_hears_no_more(table: Table) -> None:
-    await table.house.accounts.add("ada", "correct horse")
+    await table.house.accounts.create_account("ada", "correct horse")
     _, caller = await table.house.accounts.login("ada", "correct horse")
     asking = table.ask(caller, models=MODELS)
     await table.started(asking)
     await table.house.accounts.logout(caller)
     async with asyncio.timeout(60):
         while not asking.done():
-            await table.house.revocations.check()
+            await table.house.revocations.check_credentials()
             await asyncio.sleep(0.01)
-    with pytest.raises(Refused):
+    with pytest.raises(Forbidden):
         await asking
 
 
 async def test_questions_are_limited_as_messages_are(table: Table) -> None:
-    table.house.limits._messages = (1, 1)
+    table.house.limits._message_rate = (1, 1)
     asking = table.ask(models=MODELS)
     await table.started(asking)
-    with pytest.raises(Busy):
+    with pytest.raises(RateLimited):
         await table.ask(models=MODELS)
     await table.given_up(asking)

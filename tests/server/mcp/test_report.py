@@ -2,25 +2,31 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.server.mcp.report import MOST, TAIL, Report, Said, written
+from moot.server.mcp.report import (
+    MAX_RESULT_CHARS,
+    TAIL_CHARS,
+    McpRunReport,
+    ParticipantAnswer,
+    render_answers,
+)
 from moot.types.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
-from moot.types.modes import STAGE
+from moot.types.modes import LESSON_STAGE
 from tests.terminal.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
 
 TWO = sits_down("a/one", "b/two")
 
 
-def heard(*events: Event) -> tuple[Report, list[str]]:
-    report = Report()
-    return report, [words for event in events if (words := report.hear(event))]
+def heard(*events: Event) -> tuple[McpRunReport, list[str]]:
+    report = McpRunReport()
+    return report, [words for event in events if (words := report.apply_event(event))]
 
 
 def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
     return replace(turn, stage=stage, round=round)
 
 
-def texts(report: Report) -> list[tuple[str, str]]:
-    return [(one.name, one.text) for one in report.said]
+def texts(report: McpRunReport) -> list[tuple[str, str]]:
+    return [(one.name, one.text) for one in report.final_answers]
 
 
 def test_what_goes_on_is_told_as_it_goes_on() -> None:
@@ -60,7 +66,7 @@ def test_the_newest_words_of_all_who_speak_are_shown() -> None:
         says("alpha", "Two."),
         says("beta", "x" * 500),
     )
-    assert report.speaking == f"Alpha: One. Two.\nBeta: {'x' * TAIL}"
+    assert report.live_preview == f"Alpha: One. Two.\nBeta: {'x' * TAIL_CHARS}"
     assert report.characters == 510
 
 
@@ -73,7 +79,7 @@ def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
         says("beta", "Yes."),
         ends("beta", "Yes."),
     )
-    assert report.speaking == ""
+    assert report.live_preview == ""
 
 
 def test_each_ones_last_answer_counts() -> None:
@@ -108,26 +114,30 @@ def test_a_synthesis_that_failed_does_not() -> None:
 
 def test_all_of_a_lesson_counts() -> None:
     report, _ = heard(
-        TWO, *(at(ends(who, f"{turn}"), STAGE, turn) for turn, who in enumerate(("alpha", "beta", "alpha")))
+        TWO,
+        *(
+            at(ends(who, f"{turn}"), LESSON_STAGE, turn)
+            for turn, who in enumerate(("alpha", "beta", "alpha"))
+        ),
     )
     assert texts(report) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
 
 
-def said(**more: Any) -> Said:
-    return Said(
+def said(**more: Any) -> ParticipantAnswer:
+    return ParticipantAnswer(
         **{"participant": "alpha", "name": "Alpha", "model": "a/one", "status": "completed", "text": "Yes."}
         | more
     )
 
 
 def test_one_answer_is_written_as_it_is() -> None:
-    assert written((said(),)) == "Yes."
+    assert render_answers((said(),)) == "Yes."
 
 
 def test_several_are_written_under_their_names_and_failures_with_their_reason() -> None:
     failed = said(name="Beta", text="", status="failed", fault="The connection broke.")
     stopped = said(name="Gamma", text="Well", status="stopped")
-    assert written((said(), failed, stopped)) == (
+    assert render_answers((said(), failed, stopped)) == (
         "## Alpha (a/one)\n\nYes.\n\n## Beta (a/one)\n\n[failed: The connection broke.]\n\n"
         "## Gamma (a/one)\n\nWell\n\n[stopped]"
     )
@@ -135,14 +145,14 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
 
 def test_an_answer_that_was_cut_says_so() -> None:
     report, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
-    assert written(report.said) == "Ye\n\n[Cut at the token limit.]"
+    assert render_answers(report.final_answers) == "Ye\n\n[Cut at the token limit.]"
 
 
 def test_where_nobody_spoke_that_is_said() -> None:
-    assert written(()) == "Nobody said anything."
+    assert render_answers(()) == "Nobody said anything."
 
 
 def test_no_result_is_larger_than_a_client_takes() -> None:
-    text = written((said(text="x" * (MOST + 1)),))
+    text = render_answers((said(text="x" * (MAX_RESULT_CHARS + 1)),))
     assert text.endswith("[The rest is left out: read_discussion gives all of it.]")
-    assert len(text) < MOST + 100
+    assert len(text) < MAX_RESULT_CHARS + 100

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.server.mcp.routes import MAX_BODY, PATH, McpFace
+from moot.server.mcp.routes import MAX_BODY, MCP_PATH, McpApp
 from moot.store.database import Database
-from moot.types.errors import Leaving
+from moot.types.errors import ShuttingDown
 from tests.databases import migrated
 from tests.server.house import House, built
 from tests.server.talking import talking
@@ -35,11 +35,11 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 async def list_tools(client: AsyncClient, **headers: str) -> Response:
     sent = {**HEADERS, "Mcp-Method": "tools/list", **headers}
-    return await client.post(PATH, json=LIST, headers=sent)
+    return await client.post(MCP_PATH, json=LIST, headers=sent)
 
 
-def face(house: House) -> McpFace:
-    mounted: McpFace = house.app.state["mcp"]
+def face(house: House) -> McpApp:
+    mounted: McpApp = house.app.state["mcp"]
     return mounted
 
 
@@ -64,7 +64,7 @@ async def test_calls_are_limited_as_all_others_are(database: Database) -> None:
 
 async def test_a_body_may_not_be_of_any_size(database: Database) -> None:
     async with built(database, local=True) as house:
-        large = await house.client.post(PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
+        large = await house.client.post(MCP_PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
         assert large.status_code == 413
         await face(house).close()
 
@@ -82,17 +82,17 @@ async def test_other_sites_are_kept_out(database: Database, headers: dict[str, s
 async def test_nothing_is_loaded_for_those_who_never_call(database: Database) -> None:
     async with talking(database) as talks:
         await talks.open()
-        assert talks.house.mcp._living is None
+        assert talks.house.mcp._session_task is None
         await talks.house.mcp.close()
 
 
 async def test_whoever_calls_while_the_house_ends_is_told_so(database: Database) -> None:
     async with talking(database) as talks:
         mcp = talks.house.mcp
-        calling = asyncio.create_task(mcp._app())
+        calling = asyncio.create_task(mcp._get_app())
         await asyncio.sleep(0)
         await mcp.close()
-        with pytest.raises(Leaving):
+        with pytest.raises(ShuttingDown):
             await calling
 
 
@@ -100,15 +100,15 @@ async def test_hanging_up_ends_every_call(database: Database) -> None:
     async with talking(database) as talks:
         hung_up: list[str] = []
         scope: Any = {"extensions": {"moot.hang_up": lambda: hung_up.append("hung up")}}
-        talks.house.mcp._open.append(scope)
-        talks.house.mcp.end_all()
+        talks.house.mcp._open_scopes.append(scope)
+        talks.house.mcp.abort_all()
         assert hung_up == ["hung up"]
 
 
 async def test_the_page_does_not_stand_in_the_way(database: Database) -> None:
     async with talking(database) as talks:
         client = AsyncClient(transport=ASGITransport(app=talks.app), base_url="http://localhost")
-        browser = await client.get(PATH, headers={"Accept": "text/html"})
+        browser = await client.get(MCP_PATH, headers={"Accept": "text/html"})
         assert browser.headers["content-type"] != "text/html; charset=utf-8"
         await client.aclose()
         await talks.house.mcp.close()

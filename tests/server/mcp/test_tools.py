@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moot.server.mcp import tools
-from moot.server.mcp.tools import Result, Tools
+from moot.server.mcp.tools import McpTools, ToolOutput
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight
@@ -22,11 +22,11 @@ async def _nobody(_: float, __: str) -> None:
 class Desk:
     def __init__(self, talking: Talking, caller: Caller) -> None:
         self.talking = talking
-        self.tools: Tools = talking.house.mcp._tools
+        self.tools: McpTools = talking.house.mcp._tools
         self.caller = caller
 
-    async def call(self, name: str, caller: Caller | None = None, /, **arguments: Any) -> Result:
-        return await self.tools.call(caller or self.caller, name, arguments, _nobody)
+    async def call(self, name: str, caller: Caller | None = None, /, **arguments: Any) -> ToolOutput:
+        return await self.tools.call_tool(caller or self.caller, name, arguments, _nobody)
 
     async def known(self, project: str, title: str) -> None:
         """Let something be known of a project."""
@@ -46,27 +46,27 @@ class Desk:
             messages=(),
             created_at=0.0,
         )
-        await house.insights.keep_export(self.caller.tenant, opened["discussion"]["id"], "s", 1.0, [found])
+        await house.insights.save_export(self.caller.tenant, opened["discussion"]["id"], "s", 1.0, [found])
 
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     async with migrated("sqlite", tmp_path) as database, talking(database) as talks:
-        yield Desk(talks, await talks.house.accounts.ensure_local())
+        yield Desk(talks, await talks.house.accounts.ensure_local_account())
 
 
 async def test_every_tool_says_what_it_takes(desk: Desk) -> None:
-    assert {name: list(tool.schema["properties"]) for name, tool in desk.tools.offered.items()} == {
+    assert {name: list(tool.input_schema["properties"]) for name, tool in desk.tools.by_name.items()} == {
         "ask": ["question", "line_up", "models", "mode", "discussion", "cap"],
         "list_line_ups": [],
         "list_discussions": ["q", "limit"],
         "read_discussion": ["discussion", "part"],
         "search_knowledge": ["q", "project", "limit"],
     }
-    assert [name for name, tool in desk.tools.offered.items() if not tool.reads] == ["ask"]
-    for tool in desk.tools.offered.values():
-        assert (tool.schema["type"], tool.schema["additionalProperties"]) == ("object", False)
-        assert "$ref" not in str(tool.schema)
+    assert [name for name, tool in desk.tools.by_name.items() if not tool.read_only] == ["ask"]
+    for tool in desk.tools.by_name.values():
+        assert (tool.input_schema["type"], tool.input_schema["additionalProperties"]) == ("object", False)
+        assert "$ref" not in str(tool.input_schema)
 
 
 async def test_a_tool_that_is_not_there_is_told_with_those_that_are(desk: Desk) -> None:

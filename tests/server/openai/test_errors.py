@@ -4,19 +4,19 @@ import msgspec
 import pytest
 from litestar import Request
 
-from moot.server.errors import moot_error
-from moot.server.openai.errors import faced
+from moot.server.errors import handle_moot_error
+from moot.server.openai.errors import wrap_error_handler
 from moot.types.errors import (
-    Busy,
-    Leaving,
+    Forbidden,
     MootError,
     NotFound,
     OverBudget,
     ProviderError,
-    Refused,
+    RateLimited,
+    ShuttingDown,
     UsageError,
 )
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from tests.server.visiting import asking_for
 
 
@@ -28,20 +28,20 @@ def at(path: str) -> Request[Any, Any, Any]:
     ("error", "status", "kind", "code"),
     [
         (UsageError("n: a table cannot do that: leave it out."), 400, "invalid_request_error", None),
-        (Refused("Log in.", log_in=True), 401, "authentication_error", "invalid_api_key"),
+        (Forbidden("Log in.", login_required=True), 401, "authentication_error", "invalid_api_key"),
         (OverBudget("Spent."), 402, "insufficient_quota", "insufficient_quota"),
-        (Refused("No."), 403, "permission_error", None),
+        (Forbidden("No."), 403, "permission_error", None),
         (NotFound("model: none."), 404, "invalid_request_error", "model_not_found"),
         (NotFound("discussion: none."), 404, "invalid_request_error", None),
-        (Busy("Later.", 2.2), 429, "rate_limit_error", "rate_limit_exceeded"),
-        (ProviderError(fault("auth", "Out.")), 502, "server_error", None),
-        (Leaving("Bye."), 503, "server_error", None),
+        (RateLimited("Later.", 2.2), 429, "rate_limit_error", "rate_limit_exceeded"),
+        (ProviderError(make_fault("auth", "Out.")), 502, "server_error", None),
+        (ShuttingDown("Bye."), 503, "server_error", None),
     ],
 )
 def test_every_error_has_the_shape_and_the_status(
     error: MootError, status: int, kind: str, code: str | None
 ) -> None:
-    told = faced(moot_error)(at("/v1/chat/completions"), error)
+    told = wrap_error_handler(handle_moot_error)(at("/v1/chat/completions"), error)
     said = msgspec.json.decode(told.content)
     assert (told.status_code, list(said)) == (status, ["error"])
     assert said["error"].items() >= {"message": str(error), "type": kind, "code": code}.items()
@@ -50,10 +50,12 @@ def test_every_error_has_the_shape_and_the_status(
 
 
 def test_what_was_paid_is_not_asked_again_by_itself() -> None:
-    told = faced(moot_error)(at("/v1/chat/completions"), ProviderError(fault("auth", "Out.")))
+    told = wrap_error_handler(handle_moot_error)(
+        at("/v1/chat/completions"), ProviderError(make_fault("auth", "Out."))
+    )
     assert told.headers["x-should-retry"] == "false"
 
 
 def test_elsewhere_errors_stay_as_they_are() -> None:
-    told = faced(moot_error)(at("/api/models"), UsageError("No."))
+    told = wrap_error_handler(handle_moot_error)(at("/api/models"), UsageError("No."))
     assert msgspec.json.decode(told.content)["title"] == "Bad request"

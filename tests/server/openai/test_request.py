@@ -6,23 +6,29 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.openai.request import SEE_FILES, Exchange, exchange, refuse_unsupported, settled
-from moot.server.openai.schemas import Asked
+from moot.server.openai.request import (
+    FILES_ONLY_TEXT,
+    CompletionInput,
+    apply_request_settings,
+    parse_messages,
+    reject_unsupported_fields,
+)
+from moot.server.openai.schemas import CompletionRequest
 from moot.types.errors import UsageError
-from moot.types.participants import Participant, seat
-from moot.types.requests import user
+from moot.types.participants import Participant, make_participants
+from moot.types.requests import user_message
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
 IMAGE = "data:image/png;base64," + base64.b64encode(PNG).decode()
 WHY = {"role": "user", "content": "Why?"}
 
 
-def asked(*messages: dict[str, Any], **more: Any) -> Asked:
-    return msgspec.convert({"model": "moot/debate", "messages": messages or [WHY], **more}, Asked)
+def asked(*messages: dict[str, Any], **more: Any) -> CompletionRequest:
+    return msgspec.convert({"model": "moot/debate", "messages": messages or [WHY], **more}, CompletionRequest)
 
 
-def put(*messages: dict[str, Any], seats: int = 2) -> Exchange:
-    return exchange(asked(*messages), seat(("x/y",) * seats))
+def put(*messages: dict[str, Any], seats: int = 2) -> CompletionInput:
+    return parse_messages(asked(*messages), make_participants(("x/y",) * seats))
 
 
 def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> None:
@@ -31,7 +37,7 @@ def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> N
         {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
         WHY,
     )
-    assert (got.system, got.question, got.earlier) == ("Be brief.\n\nBe kind.", user("Why?"), ())
+    assert (got.system, got.question, got.history) == ("Be brief.\n\nBe kind.", user_message("Why?"), ())
 
 
 def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None:
@@ -42,19 +48,19 @@ def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None
         {"role": "assistant", "content": "Second.", "name": "Beta"},
         {**WHY, "name": "Ada"},
     )
-    assert [(m.role, m.content, m.participant, m.name, m.run) for m in got.earlier] == [
+    assert [(m.role, m.content, m.participant, m.name, m.run) for m in got.history] == [
         ("user", "Ada: One?", None, None, "earlier/1"),
         ("assistant", "First.", None, None, "earlier/1"),
         ("user", "Two?", None, None, "earlier/2"),
         ("assistant", "Second.", "beta", "Beta", "earlier/2"),
     ]
-    assert [m.number for m in got.earlier] == [1, 2, 3, 4]
-    assert got.words == "Ada: Why?"
+    assert [m.number for m in got.history] == [1, 2, 3, 4]
+    assert got.question_text == "Ada: Why?"
 
 
 def test_alone_somebody_knows_its_own_words() -> None:
     got = put(WHY, {"role": "assistant", "content": "So."}, WHY, seats=1)
-    assert got.earlier[1].participant == "alpha"
+    assert got.history[1].participant == "alpha"
 
 
 def test_files_come_as_data_urls() -> None:
@@ -68,19 +74,19 @@ def test_files_come_as_data_urls() -> None:
         {"role": "assistant", "content": "A cat."},
         {"role": "user", "content": content[:2]},
     )
-    assert [(file.name, file.media_type, file.data) for file in got.files] == [
+    assert [(file.name, file.media_type, file.data) for file in got.all_files] == [
         ("image", "image/png", PNG),
         ("notes.txt", "text/plain", b"one two"),
         ("image", "image/png", PNG),
     ]
-    assert [len(came) for came in got.attached.values()] == [2]
+    assert [len(came) for came in got.history_attachments.values()] == [2]
     assert len(got.question.parts) == 2
 
 
 def test_a_file_without_a_word_is_pointed_at() -> None:
     assert (
-        put({"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}).words
-        == SEE_FILES
+        put({"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}).question_text
+        == FILES_ONLY_TEXT
     )
 
 
@@ -153,7 +159,7 @@ def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]]
 )
 def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"^{list(more)[-1]}: "):
-        refuse_unsupported(asked(**more))
+        reject_unsupported_fields(asked(**more))
 
 
 @pytest.mark.parametrize(
@@ -172,11 +178,13 @@ def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any])
     ],
 )
 def test_what_asks_for_nothing_is_passed_over(more: dict[str, Any]) -> None:
-    refuse_unsupported(asked(**more))
+    reject_unsupported_fields(asked(**more))
 
 
 def test_settings_are_everybodys_unless_they_are_left_out() -> None:
     who = Participant("alpha", "Alpha", "x/y", temperature=1.0, max_tokens=9, thinking="low")
-    assert settled(asked(), who) == who
-    changed = settled(asked(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who)
+    assert apply_request_settings(asked(), who) == who
+    changed = apply_request_settings(
+        asked(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who
+    )
     assert (changed.temperature, changed.max_tokens, changed.thinking) == (0, 5, "high")

@@ -4,19 +4,25 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from moot.server.openai.response import Form, Keeping, collected, repeated, streamed
-from moot.server.openai.runner import Underway
-from moot.server.openai.schemas import Answer as Reply
-from moot.server.openai.schemas import Asked, Choice, Completion, Said, used
+from moot.server.openai.response import (
+    ChunkEncoder,
+    IdempotentReply,
+    collect_completion,
+    replay_completion,
+    stream_completion,
+)
+from moot.server.openai.runner import CompletionRun
+from moot.server.openai.schemas import AssistantMessage as Reply
+from moot.server.openai.schemas import ChatMessage, Choice, Completion, CompletionRequest, completion_usage
 from moot.types.chunks import Usage
 from moot.types.errors import Conflict, OverBudget
 from moot.types.events import Answer, Event, RunEnded, TextDelta, TurnEnded
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 from tests.server.openai.asked import chunks, said
 from tests.server.talking import Talking
 
-FORM = Form("chatcmpl_1", "moot/single", True, 7)
+FORM = ChunkEncoder("chatcmpl_1", "moot/single", True, 7)
 NOBODY: Any = None
 ENDED = TurnEnded(
     participant="alpha",
@@ -30,20 +36,22 @@ ENDED = TurnEnded(
 )
 
 
-def underway(*told: Event | Exception) -> Underway:
+def underway(*told: Event | Exception) -> CompletionRun:
     async def events() -> AsyncGenerator[list[Event], None]:
         for one in told:
             if isinstance(one, Exception):
                 raise one
             yield [one]
 
-    return Underway("chatcmpl_1", Plan(mode="single", participants=seat(("x/y",))), events())
+    return CompletionRun(
+        "chatcmpl_1", RunPlan(mode="single", participants=make_participants(("x/y",))), events()
+    )
 
 
 async def frames(*told: Event | Exception) -> str:
-    keeping = Keeping(NOBODY, "local", None)
-    came = [frame async for some in streamed(underway(*told), FORM, keeping) for frame in some]
-    return (FORM.opening() + b"".join(came)).decode()
+    keeping = IdempotentReply(NOBODY, "local", None)
+    came = [frame async for some in stream_completion(underway(*told), FORM, keeping) for frame in some]
+    return (FORM.opening_frame() + b"".join(came)).decode()
 
 
 async def test_a_whole_stream_frame_by_frame() -> None:
@@ -71,60 +79,60 @@ async def test_what_is_not_whole_ends_with_an_error(told: tuple[Event | Exceptio
 
 
 async def test_a_whole_answer_can_be_repeated_as_a_stream() -> None:
-    whole = await collected(
-        underway(ENDED, RunEnded(status="completed")), FORM, Keeping(NOBODY, "local", None)
+    whole = await collect_completion(
+        underway(ENDED, RunEnded(status="completed")), FORM, IdempotentReply(NOBODY, "local", None)
     )
     assert whole.choices[0].message.content == "So."
-    came = b"".join([frame async for some in repeated(whole, FORM) for frame in some]).decode()
+    came = b"".join([frame async for some in replay_completion(whole, FORM) for frame in some]).decode()
     assert (said(chunks(came)), chunks(came)[-1]) == ("So.", "[DONE]")
 
 
 async def test_what_fails_as_a_whole_is_raised() -> None:
     with pytest.raises(OverBudget):
-        await collected(underway(OverBudget("Spent.")), FORM, Keeping(NOBODY, "local", None))
+        await collect_completion(underway(OverBudget("Spent.")), FORM, IdempotentReply(NOBODY, "local", None))
 
 
-ASKED = Asked(model="moot/single", messages=(Said(role="user", content="Why?"),))
+ASKED = CompletionRequest(model="moot/single", messages=(ChatMessage(role="user", content="Why?"),))
 REPLY = Completion(
     id="chatcmpl_1",
     created=1,
     model="moot/single",
     choices=(Choice(message=Reply(content="So."), finish_reason="stop"),),
-    usage=used(Usage()),
+    usage=completion_usage(Usage()),
 )
 
 
-def keeping(here: Talking, key: str | None = "k") -> Keeping:
-    return Keeping(here.house.database, "local", key)
+def keeping(here: Talking, key: str | None = "k") -> IdempotentReply:
+    return IdempotentReply(here.house.database, "local", key)
 
 
 async def test_a_reply_is_kept_under_its_key(here: Talking) -> None:
     first = keeping(here)
-    assert await first.earlier(ASKED) is None
-    await first.keep(REPLY)
-    await first.give_back()
-    assert await keeping(here).earlier(ASKED) == REPLY
+    assert await first.load_or_reserve(ASKED) is None
+    await first.store_reply(REPLY)
+    await first.release_key()
+    assert await keeping(here).load_or_reserve(ASKED) == REPLY
 
 
 async def test_while_one_is_being_answered_another_is_not(here: Talking) -> None:
-    assert await keeping(here).earlier(ASKED) is None
+    assert await keeping(here).load_or_reserve(ASKED) is None
     second = keeping(here)
     with pytest.raises(Conflict, match="still being answered"):
-        await second.earlier(ASKED)
-    await second.give_back()  # which was never its own
+        await second.load_or_reserve(ASKED)
+    await second.release_key()  # which was never its own
     with pytest.raises(Conflict):
-        await keeping(here).earlier(ASKED)
+        await keeping(here).load_or_reserve(ASKED)
 
 
 async def test_a_key_of_which_nothing_came_may_be_used_again(here: Talking) -> None:
     first = keeping(here)
-    assert await first.earlier(ASKED) is None
-    await first.give_back()
-    assert await keeping(here).earlier(ASKED) is None
+    assert await first.load_or_reserve(ASKED) is None
+    await first.release_key()
+    assert await keeping(here).load_or_reserve(ASKED) is None
 
 
 async def test_without_a_key_nothing_is_kept(here: Talking) -> None:
     none = keeping(here, None)
-    assert await none.earlier(ASKED) is None
-    await none.keep(REPLY)
-    assert await keeping(here, None).earlier(ASKED) is None
+    assert await none.load_or_reserve(ASKED) is None
+    await none.store_reply(REPLY)
+    assert await keeping(here, None).load_or_reserve(ASKED) is None

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.server.openai.response_text import ANEW, NOTHING, STOPPED, Telling
+from moot.server.openai.response_text import NO_ANSWER_MESSAGE, RESTART_MARKER, STOPPED_MESSAGE, ResponseText
 from moot.types.billing import Charge
-from moot.types.chunks import Finish, Usage
+from moot.types.chunks import FinishReason, Usage
 from moot.types.events import (
     Answer,
     ApprovalWanted,
@@ -24,16 +24,18 @@ from moot.types.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.modes import Advisors, ModeName
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 
 A, B = "alpha", "beta"
 
 
-def plan(mode: ModeName, count: int = 2, *, synthesis: bool = False) -> Plan:
-    return Plan(mode=mode, participants=seat(("x/y",) * count), advisors=Advisors(synthesis=synthesis))
+def plan(mode: ModeName, count: int = 2, *, synthesis: bool = False) -> RunPlan:
+    return RunPlan(
+        mode=mode, participants=make_participants(("x/y",) * count), advisors=Advisors(synthesis=synthesis)
+    )
 
 
 def says(who: str, text: str, stage: str = "answer", round: int = 0) -> TextDelta:
@@ -52,7 +54,7 @@ def ends(
     *,
     status: TurnStatus = "completed",
     why: str = "",
-    finish: Finish | None = None,
+    finish: FinishReason | None = None,
     thoughts: str = "",
 ) -> TurnEnded:
     return TurnEnded(
@@ -65,26 +67,28 @@ def ends(
         usage=Usage(input=2, output=1),
         cost=None,
         finish=finish,
-        fault=fault("network", why) if why else None,
+        fault=make_fault("network", why) if why else None,
     )
 
 
-def heard(plan: Plan, *events: Event, status: RunStatus = "completed") -> Telling:
-    telling = Telling(plan)
-    telling.told([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
+def heard(plan: RunPlan, *events: Event, status: RunStatus = "completed") -> ResponseText:
+    telling = ResponseText(plan)
+    telling.apply_events([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
     return telling
 
 
 def test_one_alone_is_told_as_it_speaks() -> None:
-    telling = Telling(plan("single", 1))
+    telling = ResponseText(plan("single", 1))
     thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
-    assert [(bit.text, bit.is_content) for bit in telling.told([thought, says(A, "Four"), says(A, ".")])] == [
+    assert [
+        (bit.text, bit.is_content) for bit in telling.apply_events([thought, says(A, "Four"), says(A, ".")])
+    ] == [
         ("Hm.", False),
         ("Four", True),
         (".", True),
     ]
     assert telling.failure, "it is not over"
-    assert telling.told([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
+    assert telling.apply_events([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
     assert not telling.failure
     assert telling.finish == "stop"
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
@@ -97,8 +101,8 @@ def wants(who: str, stage: str = "answer") -> ApprovalWanted:
 
 
 def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -> None:
-    telling = Telling(plan("single", 1))
-    first, asked = telling.told([says(A, "I keep that."), wants(A)])
+    telling = ResponseText(plan("single", 1))
+    first, asked = telling.apply_events([says(A, "I keep that."), wants(A)])
     assert (first.text, asked.is_content) == ("I keep that.", False)
     assert asked.text.startswith("[Alpha wants to call notes/write, and waits for consent: ")
     assert "POST /api/runs/run_1/approvals/call_1" in asked.text
@@ -108,8 +112,8 @@ def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -
 
 
 def test_whoever_reads_only_the_whole_is_not_told_of_a_call_that_waited() -> None:
-    telling = Telling(plan("single", 1))
-    telling.summed_up([wants(A), ends(A, "Kept."), RunEnded(status="completed")])
+    telling = ResponseText(plan("single", 1))
+    telling.apply_whole_turns([wants(A), ends(A, "Kept."), RunEnded(status="completed")])
     assert (telling.content, telling.reasoning) == ("Kept.", "")
 
 
@@ -132,9 +136,11 @@ def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
 
 
 def test_while_one_has_the_floor_the_others_wait() -> None:
-    telling = Telling(plan("parallel"))
-    assert [bit.text for bit in telling.told([says(A, "One"), says(B, "Two")])] == ["**Alpha**\n\nOne"]
-    assert [bit.text for bit in telling.told([ends(B, "Two"), says(A, "."), ends(A, "One.")])] == [
+    telling = ResponseText(plan("parallel"))
+    assert [bit.text for bit in telling.apply_events([says(A, "One"), says(B, "Two")])] == [
+        "**Alpha**\n\nOne"
+    ]
+    assert [bit.text for bit in telling.apply_events([ends(B, "Two"), says(A, "."), ends(A, "One.")])] == [
         ".",
         "\n\n**Beta**\n\nTwo",
     ]
@@ -186,7 +192,7 @@ def test_what_began_anew_is_marked_where_it_was_shown_and_forgotten_where_it_was
         ends(A, "One."),
         ends(B, "Two."),
     )
-    assert told.content == f"**Alpha**\n\nOn{ANEW}One.\n\n**Beta**\n\nTwo."
+    assert told.content == f"**Alpha**\n\nOn{RESTART_MARKER}One.\n\n**Beta**\n\nTwo."
 
 
 def test_text_that_turns_out_to_be_thought_is_marked() -> None:
@@ -197,21 +203,21 @@ def test_text_that_turns_out_to_be_thought_is_marked() -> None:
         says(A, "Four."),
         ends(A, "Four."),
     )
-    assert told.content == f"Let me see{ANEW}Four."
+    assert told.content == f"Let me see{RESTART_MARKER}Four."
 
 
 def test_where_only_whole_turns_count_nothing_that_was_void_is_in_the_answer() -> None:
-    telling = Telling(plan("single", 1))
-    telling.summed_up([begins(A), says(A, "Fo"), begins(A, attempt=2), says(A, "Four.")])
-    telling.summed_up([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
+    telling = ResponseText(plan("single", 1))
+    telling.apply_whole_turns([begins(A), says(A, "Fo"), begins(A, attempt=2), says(A, "Four.")])
+    telling.apply_whole_turns([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 
 def test_a_run_that_fails_says_why() -> None:
     told = heard(plan("single", 1), ends(A, status="failed", why="Out."), status="failed")
     assert str(told.failure) == "Out."
-    assert str(heard(plan("single", 1), says(A, "Fo"), status="stopped").failure) == STOPPED
-    assert str(heard(plan("single", 1), ends(A, " ")).failure) == NOTHING
+    assert str(heard(plan("single", 1), says(A, "Fo"), status="stopped").failure) == STOPPED_MESSAGE
+    assert str(heard(plan("single", 1), ends(A, " ")).failure) == NO_ANSWER_MESSAGE
 
 
 def test_all_that_was_paid_counts() -> None:

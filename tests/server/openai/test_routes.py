@@ -153,7 +153,7 @@ async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(here: Talking)
 
 
 async def test_who_has_nothing_left_is_refused(here: Talking) -> None:
-    await here.house.budgets.set("local", 0.0)
+    await here.house.budgets.set_limit("local", 0.0)
     reply = await here.call("POST", PATH, body())
     assert (reply.status_code, reply.json()["error"]["code"]) == (402, "insufficient_quota")
 
@@ -179,7 +179,7 @@ async def test_whoever_hangs_up_stops_the_table_and_pays_for_what_was_said(
 ) -> None:
     client = Client(body("scripted/endless", stream=stream))
     reading = client.reads(here.app)
-    sittings = here.house.sittings
+    sittings = here.house.ephemeral_runs
     async with asyncio.timeout(60):
         if stream:
             await client.has(b"table")
@@ -198,7 +198,7 @@ async def test_a_server_that_ends_says_that_the_answer_is_not_whole(here: Talkin
     reading = client.reads(here.app)
     async with asyncio.timeout(60):
         await client.has(b"table")
-        here.house.readers.end_all()
+        here.house.readers.close_all()
         await reading
     frames = chunks(b"".join(client.came).decode())
     assert "not whole" in frames[-1]["error"]["message"]
@@ -206,7 +206,7 @@ async def test_a_server_that_ends_says_that_the_answer_is_not_whole(here: Talkin
 
 async def test_while_nothing_comes_a_comment_does(here: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
-    monkeypatch.setattr(ephemeral, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = Client(body("scripted/silence", stream=True))
     reading = client.reads(here.app)
     async with asyncio.timeout(60):
@@ -271,4 +271,4 @@ async def test_whoever_leaves_a_discussion_stops_its_run(here: Talking) -> None:
         await client.has(b"More")
         client.leaves.set()
         await reading
-    assert (await here.house.runs.wishes(here.started[1])).stop == "stopped_by_user"
+    assert (await here.house.runs.pending_commands(here.started[1])).stop_reason == "stopped_by_user"

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.openai.runner import LONGEST, Hearing, Underway
-from moot.server.openai.schemas import Asked
+from moot.server.openai.runner import MAX_MESSAGE_CHARS, CompletionRun, RunEventReader
+from moot.server.openai.schemas import CompletionRequest
 from moot.types.accounts import Caller
-from moot.types.errors import Leaving, NotFound, UsageError
+from moot.types.errors import NotFound, ShuttingDown, UsageError
 from moot.types.events import RunEnded, RunStarted, TextDelta
 from tests.server.openai.asked import body
 from tests.server.talking import Talking
@@ -17,39 +17,41 @@ from tests.server.talking import Talking
 ME = Caller(account="local", tenant="local", name="local", kind="local")
 
 
-def hearing(here: Talking) -> Hearing:
-    return Hearing(here.house.feeds, here.house.events, here.house.runs)
+def hearing(here: Talking) -> RunEventReader:
+    return RunEventReader(here.house.feeds, here.house.events, here.house.runs)
 
 
 async def test_a_run_that_is_over_is_heard_from_its_start(here: Talking) -> None:
     run = (await here.open())["run"]["id"]
     await here.answer(run, "Yes", ".")
-    heard = [event async for some in hearing(here).of(ME, run) for event in some]
+    heard = [event async for some in hearing(here).read_events(ME, run) for event in some]
     assert [type(event) for event in heard] == [RunStarted, TextDelta, TextDelta, RunEnded]
-    assert (await here.house.runs.wishes(run)).stop is None
+    assert (await here.house.runs.pending_commands(run)).stop_reason is None
 
 
 async def test_whoever_leaves_stops_it(here: Talking) -> None:
     run = (await here.open())["run"]["id"]
     await here.answer(run, "Yes", status=None)
-    async with asyncio.timeout(60), aclosing(hearing(here).of(ME, run)) as heard:
+    async with asyncio.timeout(60), aclosing(hearing(here).read_events(ME, run)) as heard:
         assert await anext(heard)
-    assert (await here.house.runs.wishes(run)).stop == "stopped_by_user"
+    assert (await here.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
 async def test_nobody_hears_the_runs_of_others(here: Talking) -> None:
     run = (await here.open())["run"]["id"]
     with pytest.raises(NotFound):
-        await anext(hearing(here).of(Caller(account="x", tenant="x", name="x", kind="token"), run))
-    assert (await here.house.runs.wishes(run)).stop is None
+        await anext(hearing(here).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run))
+    assert (await here.house.runs.pending_commands(run)).stop_reason is None
 
 
 PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
 PICTURE = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PNG}}]
 
 
-async def begin(here: Talking, key: str | None = None, **asked: Any) -> Underway:
-    return await here.house.speaking.begin(ME, msgspec.convert(body(**asked), Asked), here.house.limits, key)
+async def begin(here: Talking, key: str | None = None, **asked: Any) -> CompletionRun:
+    return await here.house.speaking.start_completion(
+        ME, msgspec.convert(body(**asked), CompletionRequest), here.house.limits, key
+    )
 
 
 async def test_instructions_come_after_who_one_is(here: Talking) -> None:
@@ -85,10 +87,10 @@ async def test_in_a_discussion_a_request_with_a_key_starts_one_run(here: Talking
 async def test_a_discussion_takes_no_more_words_than_elsewhere(here: Talking) -> None:
     place = (await here.open())["discussion"]["id"]
     with pytest.raises(UsageError, match="10,000"):
-        await begin(here, discussion=place, words="x" * (LONGEST + 1))
+        await begin(here, discussion=place, words="x" * (MAX_MESSAGE_CHARS + 1))
 
 
 async def test_a_server_that_ends_takes_nothing_in(here: Talking) -> None:
-    here.house.hall.leave()
-    with pytest.raises(Leaving):
+    here.house.hall.drain()
+    with pytest.raises(ShuttingDown):
         await begin(here)

@@ -2,22 +2,22 @@ import logging
 
 import pytest
 
-from moot.server.auth import COOKIE
+from moot.server.auth import SESSION_COOKIE
 from moot.server.routes.accounts import Login, MadeToken
 from tests.server.house import PASSWORD, House
 
 
 async def test_logging_in_and_out(house: House) -> None:
-    await house.accounts.add("ada", PASSWORD)
+    await house.accounts.create_account("ada", PASSWORD)
     reply = await house.log_in()
     assert reply.status_code == 200
     assert (reply.json()["name"], reply.json()["kind"]) == ("ada", "session")
     assert (await house.client.get("/api/me")).json() == reply.json()
-    secret = house.client.cookies[COOKIE]
+    secret = house.client.cookies[SESSION_COOKIE]
     left = await house.client.post("/api/logout")
     assert (left.status_code, left.content) == (204, b"")
-    assert COOKIE not in house.client.cookies
-    again = await house.client.get("/api/me", headers={"Cookie": f"{COOKIE}={secret}"})
+    assert SESSION_COOKIE not in house.client.cookies
+    again = await house.client.get("/api/me", headers={"Cookie": f"{SESSION_COOKIE}={secret}"})
     assert again.status_code == 401
 
 
@@ -29,7 +29,7 @@ async def test_a_token_survives_a_log_out(house: House) -> None:
 
 @pytest.mark.parametrize("name", ["ada", "eve", "ada\x00", "' OR '1'='1", " ada"])
 async def test_a_wrong_log_in_is_refused_without_a_cookie(house: House, name: str) -> None:
-    await house.accounts.add("ada", PASSWORD)
+    await house.accounts.create_account("ada", PASSWORD)
     reply = await house.log_in(name, "wrong password")
     assert reply.status_code == 401
     assert reply.json()["detail"] == "The name or the password is wrong."

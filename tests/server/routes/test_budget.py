@@ -28,7 +28,7 @@ async def api(database: Database) -> AsyncIterator[Api]:
     """A server on which everybody may spend a dollar a week, and an answer costs about 0.6."""
     settings = Settings(budget=1.0, rates=UNHURRIED.rates)
     async with knowing(database, settings) as api:
-        api.scripts.named["dear"] = Script(price=1000)
+        api.scripts.by_name["dear"] = Script(price=1000)
         yield api
 
 
@@ -116,7 +116,7 @@ async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
 
 
 async def a_file(api: Api, name: str) -> str:
-    return (await api.house.file_store.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
+    return (await api.house.file_store.store_file(ANNA, ANNA, name, "text/plain", name, name.encode())).id
 
 
 async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) -> None:

@@ -142,8 +142,8 @@ async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(table
     said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
     assert (said["run"]["message"], said["message"]["run"]) == (said["message"]["id"], said["run"]["id"])
     assert table.started == [first, said["run"]["id"]]
-    assert (await table.house.runs.wishes(first)).stop == "follow_up_interrupt"
-    assert (await table.house.runs.wishes(said["run"]["id"])).stop is None
+    assert (await table.house.runs.pending_commands(first)).stop_reason == "follow_up_interrupt"
+    assert (await table.house.runs.pending_commands(said["run"]["id"])).stop_reason is None
 
 
 async def test_a_discussion_that_was_put_away_comes_back_when_somebody_speaks(table: Talking) -> None:
@@ -231,7 +231,7 @@ async def test_a_prompt_shows_nothing_that_came_after_its_turn(table: Talking) -
 
 async def test_a_server_that_is_about_to_end_takes_in_nothing(table: Talking) -> None:
     opened = await table.open()
-    table.house.hall.leave()
+    table.house.hall.drain()
     id = opened["discussion"]["id"]
     for path, body in (("", NEW), (f"/{id}/messages", {"message": "Hello?"})):
         refused = await table.call("POST", f"/api/discussions{path}", body)

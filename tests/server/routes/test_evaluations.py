@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from moot.settings import Rates, Settings
-from moot.types.evaluations import MOST_ROUNDS
+from moot.settings import RateSettings, Settings
+from moot.types.evaluations import MAX_IMPROVEMENT_ROUNDS
 from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import ASSERTIONS, DOLLAR, Trying, judgement, rewritten, trying
 from tests.store.people import ANNA, BERT, settled
@@ -63,9 +63,9 @@ async def test_a_trial_is_improved_accepted_and_undone(room: Trying) -> None:
 
 async def test_at_most_ten_rounds_are_tried_over_all_calls(room: Trying) -> None:
     trial = await room.judged(False, False)
-    room.cast.says("judge", *[rewritten("x"), judgement(False, False)] * MOST_ROUNDS)
+    room.cast.says("judge", *[rewritten("x"), judgement(False, False)] * MAX_IMPROVEMENT_ROUNDS)
     events = await room.improved(trial["id"])
-    assert types(events).count("round_ended") == MOST_ROUNDS
+    assert types(events).count("round_ended") == MAX_IMPROVEMENT_ROUNDS
     assert events[-1]["outcome"] == "no_more_rounds"
     asked = len(room.cast.asked)
     again = await room.improved(trial["id"])
@@ -108,7 +108,7 @@ async def test_a_bad_body_is_refused_by_field(room: Trying, body: Any, field: st
 
 async def test_what_is_no_answer_cannot_be_judged(room: Trying) -> None:
     message = await room.answered()
-    run = await room.house.runs.get(ANNA, message.run or "")
+    run = await room.house.runs.get_run(ANNA, message.run or "")
     refused = await room.api.call("POST", f"/messages/{run.message}/assertions", {"assertions": "x"})
     assert refused.status_code == 409
 
@@ -152,7 +152,7 @@ async def test_who_has_nothing_left_is_refused_before_anything_is_asked(tmp_path
 
 
 async def test_judging_and_improving_count_as_work_for_providers(tmp_path: Path) -> None:
-    settings = Settings(rates=Rates(starts_a_minute=2))
+    settings = Settings(rates=RateSettings(starts_a_minute=2))
     async with settled("sqlite", tmp_path) as database, trying(database, settings) as room:
         trial = await room.judged(True, True)
         assert types(await room.improved(trial["id"])) == ["improving", "done"]
@@ -161,7 +161,7 @@ async def test_judging_and_improving_count_as_work_for_providers(tmp_path: Path)
 
 async def test_a_server_that_is_about_to_end_begins_nothing(room: Trying) -> None:
     trial = await room.judged(True, False)
-    room.house.hall.leave()
+    room.house.hall.drain()
     for path, body in (
         (f"/messages/{trial['message']}/assertions", {"assertions": "x"}),
         (f"/trials/{trial['id']}/improve", None),

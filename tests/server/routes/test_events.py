@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.event_cursors import resync
-from moot.server.routes.events import MOST_RUNS
+from moot.server.event_cursors import resync_frame
+from moot.server.routes.events import MAX_RUN_CURSORS
 from moot.store.database import Database
 from tests.databases import ON_BOTH_DATABASES
 from tests.server.talking import Talking, talking
@@ -20,7 +20,7 @@ pytestmark = ON_BOTH_DATABASES
 async def table(database: Database) -> AsyncIterator[Talking]:
     async with talking(database) as table:
         if not database.is_postgres:
-            database.listen("moot_changes", table.house.changes.told)
+            database.subscribe("moot_changes", table.house.changes.on_notify)
         yield table
 
 
@@ -36,7 +36,7 @@ async def watching(table: Talking, query: str = "") -> AsyncIterator[Visitor]:
         visitor.leaves.set()
         await stream
     assert len(table.house.readers) == 0
-    assert table.house.feeds._feeds == {}
+    assert table.house.feeds._streams == {}
     assert table.house.changes._watchers == {}
 
 
@@ -52,9 +52,9 @@ def numbers(visitor: Visitor, run: str) -> list[int]:
 async def test_changes_begin_with_what_goes_on(table: Talking) -> None:
     opened = await table.open()
     async with watching(table) as visitor:
-        table.house.changes.told(f"local {opened['discussion']['id']}")
-        table.house.changes.told(f"somebody {opened['discussion']['id']}")
-        table.house.changes.told("local dis_gone")
+        table.house.changes.on_notify(f"local {opened['discussion']['id']}")
+        table.house.changes.on_notify(f"somebody {opened['discussion']['id']}")
+        table.house.changes.on_notify("local dis_gone")
         await visitor.has(b"dis_gone")
     first, changed, gone = told(visitor)
     assert [one["type"] for one in (first, changed, gone)] == [
@@ -106,7 +106,7 @@ async def test_a_number_that_never_was_means_all_of_that_run(table: Talking, num
     query = f"discussion={opened['discussion']['id']}&after={run}:{number}"
     async with watching(table, query) as visitor:
         await visitor.has(b'"run_ended"')
-    assert visitor.came[0] == resync(run)
+    assert visitor.came[0] == resync_frame(run)
     assert numbers(visitor, run) == [1, 2, 3, 4]
 
 
@@ -132,7 +132,7 @@ async def test_what_is_no_mark_is_refused_with_words(table: Talking) -> None:
         (f"{mine}&after=run_x:", "run_x:57"),
         (f"{mine}&after=run_x:-1", "run_x:57"),
         (f"{mine}&after={'x' * 100}:1", "100 characters"),
-        (f"{mine}{'&after=run_x:1' * (MOST_RUNS + 1)}", "20 entries"),
+        (f"{mine}{'&after=run_x:1' * (MAX_RUN_CURSORS + 1)}", "20 entries"),
     ):
         reply = await table.call("GET", f"/api/events?{query}")
         assert reply.status_code == 400, query
@@ -143,7 +143,7 @@ async def test_what_is_no_mark_is_refused_with_words(table: Talking) -> None:
 async def test_as_many_runs_as_may_be_named_are_looked_at(table: Talking) -> None:
     opened = await table.open()
     run = opened["run"]["id"]
-    marks = f"&after={run}:0" * MOST_RUNS
+    marks = f"&after={run}:0" * MAX_RUN_CURSORS
     async with watching(table, f"discussion={opened['discussion']['id']}{marks}") as visitor:
         await table.answer(run, "A meeting.")
         await visitor.has(b'"run_ended"')

@@ -16,14 +16,14 @@ from litestar import Litestar, Request, post
 from msgspec import Struct
 from sqlalchemy import func, select
 
-from moot.prompts.attachments import LARGEST
-from moot.server.errors import HANDLERS
+from moot.prompts.attachments import MAX_FILE_BYTES
+from moot.server.errors import EXCEPTION_HANDLERS
 from moot.server.request_body import JsonRequest
 from moot.server.routes import files as module
-from moot.server.routes.files import AT_ONCE, MAX_BODY, Uploads, disposition
+from moot.server.routes.files import MAX_BODY, MAX_CONCURRENT_STORES, Uploads, content_disposition
 from moot.store.database import Database
 from moot.store.schema import blob, discussion, file, message
-from moot.types.accounts import LOCAL, Caller
+from moot.types.accounts import LOCAL_ACCOUNT, Caller
 from moot.types.files import StoredFile
 from tests.server.house import House, built
 from tests.server.talking import NEW, Talking, talking
@@ -122,7 +122,7 @@ async def test_a_name_is_only_a_label(table: Talking, name: str, label: str) -> 
 
 
 def test_a_disposition_says_the_name_twice() -> None:
-    assert disposition('ä "b".txt') == (
+    assert content_disposition('ä "b".txt') == (
         "attachment; filename=\"_ _b_.txt\"; filename*=UTF-8''%C3%A4%20%22b%22.txt"
     )
 
@@ -202,7 +202,7 @@ async def test_nobody_uploads_without_credentials(rooms: House) -> None:
     assert reply.status_code == 401
 
 
-CALLER = Caller(account=LOCAL, tenant=LOCAL, name=LOCAL, kind="local")
+CALLER = Caller(account=LOCAL_ACCOUNT, tenant=LOCAL_ACCOUNT, name=LOCAL_ACCOUNT, kind="local")
 BOUNDARY = b"edge"
 FORM = b"multipart/form-data; boundary=edge"
 
@@ -217,7 +217,7 @@ class Kept:
         self._now = 0
         self._are_here = asyncio.Event()
 
-    async def add(
+    async def store_file(
         self, tenant: str, account: str, name: str, media_type: str, sha256: str, data: bytes
     ) -> StoredFile:
         self._now += 1
@@ -245,12 +245,12 @@ class Door:
 
         @post("/files", request_max_body_size=MAX_BODY)
         async def upload(request: Request[Any, Any, Any]) -> StoredFile:
-            return await uploads.take_in(request, CALLER)
+            return await uploads.store_upload(request, CALLER)
 
         self.app = Litestar(
             [upload],
             request_class=JsonRequest,
-            exception_handlers=HANDLERS,
+            exception_handlers=EXCEPTION_HANDLERS,
             logging_config=None,
             openapi_config=None,
         )
@@ -378,9 +378,9 @@ async def test_another_kind_of_body_is_refused(door: Door, kind: bytes) -> None:
 
 
 async def test_the_largest_file_is_taken_and_a_larger_one_is_not(door: Door) -> None:
-    largest = b"a" * LARGEST
+    largest = b"a" * MAX_FILE_BYTES
     assert (await door.send([form(largest)])).status == 201
-    assert len(door.files.kept[0][2]) == LARGEST
+    assert len(door.files.kept[0][2]) == MAX_FILE_BYTES
     larger = await door.send([form(largest + b"a")])
     assert (larger.status, larger.body["errors"][0]["field"]) == (400, "file")
     assert "20 MB" in larger.body["detail"]
@@ -417,23 +417,23 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
 
 
 async def test_only_some_files_are_in_memory_at_once(door: Door) -> None:
-    door.files.wanted = AT_ONCE
+    door.files.wanted = MAX_CONCURRENT_STORES
     replies = await asyncio.gather(*(door.send([form(b"words")]) for _ in range(8)))
     assert {reply.status for reply in replies} == {201}
-    assert max(door.files.at_once) == AT_ONCE
+    assert max(door.files.at_once) == MAX_CONCURRENT_STORES
 
 
 async def test_no_file_is_written_that_has_a_name(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Path] = []
-    checked = module._checked
+    checked = module._check_content
 
     def looking(spool: module.Spool) -> tuple[bytes, str, str]:
         seen.extend(tmp_path.rglob("*"))
         return checked(spool)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(module, "_checked", looking)
+    monkeypatch.setattr(module, "_check_content", looking)
     assert (await door.send([form(b"a" * 2_000_000, "../../../x")])).status == 201
     assert (seen, door.files.kept[0][0]) == ([], "x")

@@ -6,9 +6,9 @@ import pytest
 from litestar.connection import ASGIConnection
 
 from moot.server.auth import Connection
-from moot.server.routes.health import Scrapers
+from moot.server.routes.health import MetricsAccess
 from moot.store.database import Database
-from moot.types.errors import NotFound, StoreUnavailable
+from moot.types.errors import DatabaseUnavailable, NotFound
 from tests.databases import migrated
 from tests.server.house import built
 from tests.server.talking import Talking, talking
@@ -30,7 +30,7 @@ async def test_without_a_database_it_lives_and_does_not_serve(
     table: Talking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(_: Database) -> None:
-        raise StoreUnavailable("The database cannot be reached; try again in a moment.")
+        raise DatabaseUnavailable("The database cannot be reached; try again in a moment.")
 
     monkeypatch.setattr(Database, "ping", away)
     assert (await table.call("GET", "/healthz")).status_code == 200
@@ -67,11 +67,11 @@ def coming_with(header: str | None) -> Connection:
 
 def test_the_user_of_this_machine_needs_no_token() -> None:
     for token in (None, TOKEN):
-        Scrapers(token, local=True).check(coming_with(None))
+        MetricsAccess(token, is_local=True).check_access(coming_with(None))
 
 
 def test_the_token_lets_in() -> None:
-    Scrapers(TOKEN, local=False).check(coming_with(f"Bearer {TOKEN}"))
+    MetricsAccess(TOKEN, is_local=False).check_access(coming_with(f"Bearer {TOKEN}"))
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -80,5 +80,5 @@ def test_the_token_lets_in() -> None:
 )
 def test_others_are_told_what_is_missing(token: str | None, header: str | None) -> None:
     with pytest.raises(NotFound, match="MOOT_METRICS_TOKEN") as caught:
-        Scrapers(token, local=False).check(coming_with(header))
+        MetricsAccess(token, is_local=False).check_access(coming_with(header))
     assert TOKEN not in str(caught.value)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from moot.settings import Rates, Settings
+from moot.settings import RateSettings, Settings
 from moot.store.database import Database
 from moot.types.discussions import Discussion
 from tests.databases import SLOW_ON_POSTGRES
@@ -138,7 +138,7 @@ async def test_a_bad_body_is_refused_by_field(room: Room, path: str, body: objec
 @pytest.mark.parametrize("path", ASKING)
 async def test_a_server_that_is_about_to_end_begins_nothing(room: Room, path: str) -> None:
     await room.api.ok("POST", f"/discussions/{room.discussion.id}/export")
-    room.api.house.hall.leave()
+    room.api.house.hall.drain()
     refused = await room.api.call(
         "POST", path.format(discussion=room.discussion.id, project=room.project), {}
     )
@@ -152,11 +152,11 @@ async def test_work_ends_when_its_token_is_deleted(room: Room, path: str) -> Non
     asking = asyncio.create_task(room.api.call("POST", there, {"model": "scripted/silence"}))
     house = room.api.house
     async with asyncio.timeout(60):
-        while not house.revocations._open:
+        while not house.revocations._watches:
             await asyncio.sleep(0.01)
-        for token in await house.accounts.tokens(ANNA):
-            await house.accounts.drop_token(ANNA, token.id)
-        await house.revocations.check()
+        for token in await house.accounts.list_tokens(ANNA):
+            await house.accounts.delete_token(ANNA, token.id)
+        await house.revocations.check_credentials()
         refused = await asking
     assert (refused.status_code, "log in again" in refused.json()["detail"]) == (401, True)
 
@@ -165,7 +165,7 @@ async def test_work_ends_when_its_token_is_deleted(room: Room, path: str) -> Non
 async def test_a_search_that_asks_a_model_is_counted_as_such(
     tmp_path: Path, embedding: str | None, statuses: list[int]
 ) -> None:
-    settings = Settings(embedding=embedding, rates=Rates(starts_a_minute=2))
+    settings = Settings(embedding=embedding, rates=RateSettings(starts_a_minute=2))
     async with settled("sqlite", tmp_path) as database, knowing(database, settings) as api:
         path = f"/projects/{(await api.ok('POST', '/projects', {'name': 'Moot'}))['id']}/insights"
         assert [(await api.call("GET", path, q="wobble")).status_code for _ in range(3)] == statuses

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from moot.providers.catalog import ProviderConfig
-from moot.providers.scripted.scripts import BUILT_IN
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from moot.server.routes import models
 from moot.store.billing.token_rates import TokenRates
-from moot.types.model_info import Counted
+from moot.types.model_info import TokenCount
 from tests.databases import migrated
 from tests.server.house import House, built
 from tests.taking import KEY, LabServer
@@ -21,7 +21,7 @@ SERVERS = {f"{name}_BASE_URL": NOBODY for name in ("OLLAMA", "LMSTUDIO", "LLAMAC
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give providers time to list their models on a busy machine."""
-    monkeypatch.setattr(models, "SECONDS", 60.0)
+    monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
         "key": "server",
         "ready": True,
         "note": None,
-        "models": sorted(f"given/{name}" for name in BUILT_IN),
+        "models": sorted(f"given/{name}" for name in BUILT_IN_SCRIPTS),
         "usual": None,
         "token_rates": {},
         "error": None,
@@ -85,10 +85,10 @@ async def test_what_answers_now_without_a_key_is_told_apart(tmp_path: Path, lab:
 
 
 def test_the_usual_model_is_one_that_is_there() -> None:
-    assert models.usual_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
-    assert models.usual_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
-    assert models.usual_model("one", ["one/big"], "small") is None
-    assert models.usual_model("one", ["one/big"], None) is None
+    assert models.find_default_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
+    assert models.find_default_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
+    assert models.find_default_model("one", ["one/big"], "small") is None
+    assert models.find_default_model("one", ["one/big"], None) is None
 
 
 async def test_models_that_only_show_how_it_works_say_so(house: House) -> None:
@@ -115,7 +115,7 @@ async def test_only_the_provider_that_was_named_is_asked(house: House) -> None:
 async def test_a_provider_that_says_nothing_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "SECONDS", 0.05)
+    monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 0.05)
     with create_server(("127.0.0.1", 0)) as silent:
         mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         async with migrated("sqlite", tmp_path) as database, built(database, mute=mute) as house:
@@ -124,8 +124,8 @@ async def test_a_provider_that_says_nothing_is_not_waited_for(
 
 
 async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(house: House) -> None:
-    await TokenRates(house.database).add(
-        {"scripted/echo": Counted(300_000, 100_000), "gone/x": Counted(4, 1)}
+    await TokenRates(house.database).add_counts(
+        {"scripted/echo": TokenCount(300_000, 100_000), "gone/x": TokenCount(4, 1)}
     )
     found = await listed(house, await house.bearer("ada"), "?provider=scripted")
     assert found["scripted"]["token_rates"] == {

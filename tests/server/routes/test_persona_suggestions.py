@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moot.settings import Rates, Settings
+from moot.settings import RateSettings, Settings
 from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import DOLLAR, Trying, trying
 from tests.services.test_persona_suggestions import EIGHT, MODEL
@@ -58,13 +58,13 @@ async def test_there_are_no_more_answers_than_questions(room: Trying) -> None:
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
 async def test_a_server_that_is_about_to_end_begins_nothing(room: Trying, path: str) -> None:
-    room.house.hall.leave()
+    room.house.hall.drain()
     assert (await room.api.call("POST", path, TOLD)).status_code == 503
 
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
 async def test_who_has_nothing_left_is_refused_and_who_comes_too_often(tmp_path: Path, path: str) -> None:
-    settings = Settings(budget=1.0, rates=Rates(starts_a_minute=2))
+    settings = Settings(budget=1.0, rates=RateSettings(starts_a_minute=2))
     async with settled("sqlite", tmp_path) as database, trying(database, settings) as room:
         room.cast.says("clerk", {"questions": []}, price=DOLLAR)
         assert (await room.api.call("POST", "/perspectives/questions", TOLD)).status_code == 200

@@ -7,8 +7,8 @@ import pytest
 from msgspec import convert
 
 from moot.providers.registry import Registry
-from moot.server.routes.presets import LineUpChange, LineUpDraft, changed, drafted
-from moot.services.participants import Seating
+from moot.server.routes.presets import LineUpChange, LineUpDraft, apply_preset_change, build_preset
+from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
 from moot.types.debate import Debate
 from moot.types.errors import NotFound, UsageError
@@ -25,14 +25,14 @@ BOTH = ["scripted/echo", "scripted/steady"]
 class Desk:
     def __init__(self, personas: Personas, registry: Registry) -> None:
         self.personas = personas
-        self.seating = Seating(registry, personas)
+        self.seating = ParticipantResolver(registry, personas)
 
     async def made(self, **more: Any) -> LineUp:
         draft = convert({"name": "Two", "participants": BOTH, **more}, LineUpDraft)
-        return await drafted(self.seating, ANNA, draft)
+        return await build_preset(self.seating, ANNA, draft)
 
     async def change(self, now: LineUp, **change: Any) -> LineUp:
-        return await changed(self.seating, ANNA, convert(change, LineUpChange), now)
+        return await apply_preset_change(self.seating, ANNA, convert(change, LineUpChange), now)
 
 
 @pytest.fixture
@@ -122,14 +122,14 @@ async def test_whoever_leaves_must_have_no_part_in_the_rules(desk: Desk) -> None
 
 
 async def test_a_persona_must_be_one_s_own_and_may_go_later(desk: Desk) -> None:
-    cook = await desk.personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    foreign = await desk.personas.create(BERT, PersonaDraft(name="Spy", description="Spies."))
+    cook = await desk.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    foreign = await desk.personas.create_persona(BERT, PersonaDraft(name="Spy", description="Spies."))
     seats = [{"model": "scripted/echo", "persona": cook.id}]
     now = await desk.made(participants=seats)
     assert now.participants[0].name == "Cook"
     with pytest.raises(NotFound, match=r"^participants\[0\]\.persona: "):
         await desk.made(participants=[{"model": "scripted/echo", "persona": foreign.id}])
-    await desk.personas.delete(ANNA, cook.id)
+    await desk.personas.delete_persona(ANNA, cook.id)
     assert (await desk.change(now, name="Kitchen")).name == "Kitchen"
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.server.event_cursors import resync
+from moot.server.event_cursors import resync_frame
 from moot.server.sse import HEARTBEAT
 from moot.store.database import Database
-from moot.store.runs.event_log import Events, Standing
+from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussions import Run
 from tests.server.talking import Talking, talking
 from tests.store.debating import Pen, lane, turn
@@ -38,7 +38,7 @@ async def lanes(database: Database) -> AsyncIterator[Lanes]:
     async with talking(database) as table:
         opened = await table.open(**DEBATE)
         run = opened["run"]["id"]
-        held = await table.house.runs.claim(run, table.house.worker)
+        held = await table.house.runs.acquire_lease(run, table.house.worker_id)
         assert held is not None
         pen = Pen(database, held)
         await pen.keep(
@@ -74,8 +74,8 @@ async def test_nobody_has_no_thread(lanes: Lanes) -> None:
 async def test_a_stop_of_one_is_a_wish(lanes: Lanes) -> None:
     status, run = await lanes.call("POST", "lanes/alpha/stop")
     assert (status, run["id"], run["status"]) == (200, lanes.run, "running")
-    wishes = await lanes.table.house.runs.wishes(lanes.run)
-    assert (wishes.stop, wishes.stopped) == (None, ("alpha",))
+    wishes = await lanes.table.house.runs.pending_commands(lanes.run)
+    assert (wishes.stop_reason, wishes.stopped_participants) == (None, ("alpha",))
     status, _ = await lanes.call("POST", "lanes/omega/stop")
     assert status == 404
 
@@ -84,9 +84,9 @@ async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(lanes: L
     status, run = await lanes.call("POST", "lanes/beta/retry")
     assert (status, run["status"], run["revision"]) == (202, "running", 1)
     assert lanes.taken_up == []
-    again = (await lanes.table.house.runs.wishes(lanes.run)).again
+    again = (await lanes.table.house.runs.pending_commands(lanes.run)).retry
     assert again is not None
-    assert again.retried == {"beta": 1}
+    assert again.retries == {"beta": 1}
 
 
 @pytest.mark.parametrize("path", ["lanes/beta/retry", "retry-failed"])
@@ -100,14 +100,14 @@ async def test_a_retry_after_the_end_takes_the_run_up_again(lanes: Lanes, path: 
 @pytest.mark.parametrize("body", [None, {}, {"model": None}])
 async def test_a_retry_without_a_model_keeps_it(lanes: Lanes, body: object) -> None:
     await lanes.call("POST", "lanes/beta/retry", body)
-    plan = await lanes.table.house.runs.plan(lanes.run)
-    assert plan.participant("beta").model == "scripted/echo"
+    plan = await lanes.table.house.runs.get_plan(lanes.run)
+    assert plan.find_participant("beta").model == "scripted/echo"
 
 
 async def test_a_retry_may_bring_another_model(lanes: Lanes) -> None:
     status, _ = await lanes.call("POST", "lanes/beta/retry", {"model": "scripted/steady"})
     assert status == 202
-    plan = await lanes.table.house.runs.plan(lanes.run)
+    plan = await lanes.table.house.runs.get_plan(lanes.run)
     assert [who.model for who in plan.participants] == ["scripted/echo", "scripted/steady"]
 
 
@@ -202,7 +202,7 @@ async def test_a_number_that_never_was_means_to_start_again(table: Talking, numb
     path = f"/api/runs/{run}/events"
     headers = {b"Last-Event-ID": number.encode()}
     reply = await table.client.get(path, headers=list(headers.items()))
-    assert reply.content.startswith(resync(run))
+    assert reply.content.startswith(resync_frame(run))
     assert numbers(reply.text) == [1, 2, 3, 4, 5]
 
 
@@ -210,7 +210,7 @@ async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(t
     run = await spoken(table)
     for number in ("6", "9" * 15):
         reply = await table.call("GET", f"/api/runs/{run}/events?after={number}")
-        assert reply.content.startswith(resync(run)), number
+        assert reply.content.startswith(resync_frame(run)), number
         assert numbers(reply.text) == [1, 2, 3, 4, 5]
 
 
@@ -219,15 +219,15 @@ async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
 ) -> None:
     run = (await table.open())["run"]["id"]
     await table.answer(run, "A ", status=None)
-    standing = Events.standing
+    standing = EventLog.run_progress
 
-    async def ending_meanwhile(events: Events, tenant: str, id: str) -> Standing:
+    async def ending_meanwhile(events: EventLog, tenant: str, id: str) -> RunProgress:
         monkeypatch.undo()
         found = await standing(events, tenant, id)
         await table.answer(run, "meeting.")
         return found
 
-    monkeypatch.setattr(Events, "standing", ending_meanwhile)
+    monkeypatch.setattr(EventLog, "run_progress", ending_meanwhile)
     reply = await table.call("GET", f"/api/runs/{run}/events?after=2")
     assert numbers(reply.text) == [3, 4, 5]
 
@@ -236,10 +236,10 @@ async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(table: Tal
     run = (await table.open())["run"]["id"]
     for body in ({"participant": "beta"}, {"participant": "alpha"}, {"participant": "beta"}):
         assert (await table.ok("POST", f"/api/runs/{run}/stop", body))["status"] == "waiting"
-    assert (await table.house.runs.wishes(run)).stopped == ("beta", "alpha")
-    assert (await table.house.runs.wishes(run)).stop is None
+    assert (await table.house.runs.pending_commands(run)).stopped_participants == ("beta", "alpha")
+    assert (await table.house.runs.pending_commands(run)).stop_reason is None
     await table.ok("POST", f"/api/runs/{run}/stop")
-    assert (await table.house.runs.wishes(run)).stop == "stopped_by_user"
+    assert (await table.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
     nobody = await table.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
     assert nobody.status_code == 404
 

@@ -13,14 +13,14 @@ from sqlalchemy import select
 from moot.engine.runs import ephemeral
 from moot.providers.catalog import ProviderConfig
 from moot.providers.keys import KeyRing
-from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.server import sse
 from moot.server.app import MAX_BODY
 from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
 from moot.store.schema import charge, metadata
-from moot.testing.provider_server import Lab
-from moot.testing.provider_server import serving as lab_serving
+from moot.testing.provider_server import FakeProviderServer
+from moot.testing.provider_server import serve_provider as lab_serving
 from tests.databases import migrated
 from tests.lessons import LI, MIRA, TOM, body, drawn, heard, response, state, types
 from tests.server.house import House, built
@@ -172,34 +172,34 @@ async def test_no_number_is_too_large_for_an_answer(here: Talking, number: str) 
 
 
 async def test_who_has_nothing_left_is_refused(here: Talking) -> None:
-    await here.house.budgets.set("local", 0.0)
+    await here.house.budgets.set_limit("local", 0.0)
     reply = await here.call("POST", CHAT, body(MIRA, model="scripted/echo"))
     assert (reply.status_code, await purposes(here.house.database)) == (402, [])
 
 
 async def test_a_server_that_ends_takes_no_turns(here: Talking) -> None:
-    here.house.hall.leave()
+    here.house.hall.drain()
     reply = await here.call("POST", CHAT, body(MIRA, model="scripted/echo"))
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "2")
 
 
 async def test_a_key_in_the_request_is_used_and_forgotten(database: Database) -> None:
-    lab = Lab(Scripts({**BUILT_IN, "m": Script(answer=ANSWER)}))
+    lab = FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "m": Script(answer=ANSWER)}))
     async with lab_serving(lab) as url:
         config = ProviderConfig(api="openai", base_url=f"{url}/v1", key_env="LAB_KEY")
         async with built(database, local=True, environment={"LAB_KEY": "sk-server"}, lab=config) as house:
-            await Budgets(database).set("local", 0.0)
+            await Budgets(database).set_limit("local", 0.0)
             before = await rows(database)
             for model, ending in (("lab/m", ["agent_end", "done"]), ("lab/unauthorized", ["error", "done"])):
                 reply = await house.client.post(CHAT, json=body(MIRA, model=model, apiKey=SECRET))
                 assert types(heard(reply.text))[-2:] == ending
                 assert SECRET not in reply.text
-            assert {call.key for call in lab.calls} == {SECRET}
+            assert {call.key for call in lab.received_requests} == {SECRET}
             assert await rows(database) == before, "not even a charge"
             assert SECRET not in remembered()
-            await Budgets(database).set("local", 1.0)
+            await Budgets(database).set_limit("local", 1.0)
             await house.client.post(CHAT, json=body(MIRA, model="lab/m"))
-            assert lab.calls[-1].key == "sk-server"
+            assert lab.received_requests[-1].key == "sk-server"
             assert "sk-server" in remembered(), "this is how a key would be found"
             assert await purposes(database) == ["answer"]
 
@@ -245,7 +245,7 @@ async def test_a_reader_that_leaves_ends_the_turn(here: Talking) -> None:
 
 async def test_while_nothing_comes_a_comment_does(here: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
-    monkeypatch.setattr(ephemeral, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = Client(body(MIRA, LI, model="scripted/silence"))
     reading = client.reads(here.app)
     async with asyncio.timeout(60):

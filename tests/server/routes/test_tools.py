@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from moot.server.routes.tools import NewServer, check_address
-from moot.settings import Rates, Settings
+from moot.server.routes.tools import NewServer, check_tool_server_url
+from moot.settings import RateSettings, Settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from tests.server.knowing import Api, knowing
@@ -17,7 +17,7 @@ URL = "https://tools.example/mcp"
 CANARY = "Bearer sk-canary-0123456789"
 SETTINGS = Settings(
     tools={"notes": ServerConfig(command=COMMAND, trusted=("write_down",))},
-    rates=Rates(messages_a_minute=1_000_000, messages_burst=1000),
+    rates=RateSettings(messages_a_minute=1_000_000, messages_burst=1000),
 )
 
 
@@ -84,24 +84,24 @@ WRONG = [
 @pytest.mark.parametrize("url", [*PRIVATE, *WRONG, "https://a.example:99999/", "https://a b/"])
 def test_addresses_that_are_refused_at_once(url: str) -> None:
     with pytest.raises(UsageError, match="url: "):
-        check_address(url, anywhere=False)
+        check_tool_server_url(url, allow_private=False)
 
 
 def test_https_is_not_asked_for_where_it_would_not_help() -> None:
     for url in ("http://127.0.0.1:9000/mcp", "http://localhost/"):
         with pytest.raises(UsageError, match=r"private network, .* with private_tool_servers = true"):
-            check_address(url, anywhere=False)
+            check_tool_server_url(url, allow_private=False)
     with pytest.raises(UsageError, match="must begin with https"):
-        check_address("http://tools.example/", anywhere=False)
+        check_tool_server_url("http://tools.example/", allow_private=False)
 
 
 def test_whoever_runs_moot_may_allow_private_networks() -> None:
     for url in ("http://127.0.0.1:80/mcp", "https://localhost/"):
-        check_address(url, anywhere=True)
+        check_tool_server_url(url, allow_private=True)
 
 
 async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the_reason(api: Api) -> None:
-    await api.house.tool_servers.put(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
+    await api.house.tool_servers.store_server(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
     own, notes, mine = await api.ok("GET", "/tools")
     assert [tool["name"] for tool in own["tools"]] == [
         "moot/search_knowledge",
@@ -130,11 +130,11 @@ async def test_participants_name_servers_that_are_there(api: Api) -> None:
 
 async def test_a_question_is_answered_by_its_tenant_once(api: Api) -> None:
     database = api.house.database
-    run = await start(database, await discuss(database), of=api.house.worker)
-    await api.house.permissions.ask(call_in(run))
+    run = await start(database, await discuss(database), of=api.house.worker_id)
+    await api.house.permissions.request_approval(call_in(run))
     path = f"/runs/{run.id}/approvals/call_1"
     assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400
     assert (await api.call("POST", path, {"answer": "allow"}, tenant=BERT)).status_code == 404
     assert (await api.call("POST", path, {"answer": "allow"})).status_code == 204
     assert (await api.call("POST", path, {"answer": "refuse"})).status_code == 409
-    assert (await api.house.runs.wishes(run.id)).answers == {"call_1": "allow"}
+    assert (await api.house.runs.pending_commands(run.id)).approval_decisions == {"call_1": "allow"}

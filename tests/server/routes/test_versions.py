@@ -41,8 +41,8 @@ async def test_a_run_that_gives_an_answer_anew_is_accepted(turn: Turn) -> None:
     status, accepted = await turn.call("POST", "/again", {"model": "scripted/steady"})
     assert (status, accepted["message"], accepted["run"]["again"]) == (202, None, turn.id)
     assert turn.table.started[-1] == accepted["run"]["id"]
-    plan = await turn.table.house.runs.plan(accepted["run"]["id"])
-    assert plan.participant("alpha").model == "scripted/steady"
+    plan = await turn.table.house.runs.get_plan(accepted["run"]["id"])
+    assert plan.find_participant("alpha").model == "scripted/steady"
     assert (await turn.call("POST", "/again"))[0] == 409
 
 

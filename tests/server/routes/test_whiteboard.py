@@ -29,7 +29,7 @@ async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(table: Talki
 async def test_a_drawing_can_do_no_harm_where_it_is_opened(
     table: Talking, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
 ) -> None:
-    monkeypatch.setattr(image_renderer, "SECONDS", 120.0)  # it includes the start of a process
+    monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
     id = (await table.open())["discussion"]["id"]
     reply = await table.call("GET", f"/api/discussions/{id}/board.{form}")
     assert reply.status_code == 200

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from moot.providers.scripted.scripts import Script
-from moot.services.evaluations.improve import Improved, Improving, Progress, RoundEnded, Tried
-from moot.store.library.evaluations import Trials
-from moot.store.runs.workers import Roll
+from moot.services.evaluations.improve import Improved, ImprovementEvent, Improving, RoundEnded, Tried
+from moot.store.library.evaluations import Evaluations
+from moot.store.runs.workers import WorkerRegistry
 from moot.types.errors import Conflict
 from moot.types.personas import PersonaChange, PersonaDraft
 from tests.databases import SLOW_ON_POSTGRES
@@ -26,8 +26,8 @@ async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         yield room
 
 
-async def improved(room: Trying, trial: str) -> list[Progress]:
-    return [event async for event in room.house.improvements.improve(CALLER, trial)]
+async def improved(room: Trying, trial: str) -> list[ImprovementEvent]:
+    return [event async for event in room.house.improvements.improve_persona(CALLER, trial)]
 
 
 async def test_what_is_not_better_is_not_built_upon(room: Trying) -> None:
@@ -47,7 +47,7 @@ async def test_what_is_not_better_is_not_built_upon(room: Trying) -> None:
     assert "You shout." not in second
     assert "did not help:\n- It shouts." in second
     assert isinstance(events[-1], Improved)
-    assert events[-1].trial == await Trials(room.house.database).get(ANNA, trial["id"])
+    assert events[-1].trial == await Evaluations(room.house.database).get_evaluation(ANNA, trial["id"])
 
 
 async def test_the_very_same_request_is_answered_again_with_another_part(room: Trying) -> None:
@@ -56,10 +56,10 @@ async def test_the_very_same_request_is_answered_again_with_another_part(room: T
     await improved(room, trial["id"])
     (asked,) = [one for one in room.cast.asked if one.model == "alpha"]
     message = await room.house.discussions.find_message(ANNA, trial["message"])
-    was = (await room.house.retelling.of(ANNA, message)).request()
+    was = (await room.house.retelling.replay_prompt(ANNA, message)).build_request()
     assert asked.messages == was.messages
     assert asked.system == was.system.replace(
-        (await room.house.personas.get(ANNA, SCEPTIC)).system_prompt, "You doubt, and name sources."
+        (await room.house.personas.get_persona(ANNA, SCEPTIC)).system_prompt, "You doubt, and name sources."
     )
 
 
@@ -76,20 +76,20 @@ async def test_what_it_takes_is_charged_by_what_it_was_for(room: Trying) -> None
 async def test_a_second_call_is_refused_while_one_goes_on(room: Trying) -> None:
     trial = await room.judged(True, False)
     room.cast.says("judge", rewritten("You name sources."), judgement(True, True))
-    async with aclosing(room.house.improvements.improve(CALLER, trial["id"])) as events:
+    async with aclosing(room.house.improvements.improve_persona(CALLER, trial["id"])) as events:
         assert isinstance(await anext(events), Improving)
         with pytest.raises(Conflict, match="being improved already"):
             await improved(room, trial["id"])
         with pytest.raises(Conflict, match="being improved already"):
-            await room.house.accepting.accept(CALLER, trial["id"])
+            await room.house.accepting.apply_improvement(CALLER, trial["id"])
     assert isinstance((await improved(room, trial["id"]))[-1], Improved), "and then it may go on"
 
 
 async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(room: Trying) -> None:
     trial = await room.judged(True, False)
     room.cast.says("judge", rewritten("You name sources."))
-    room.cast.scripts.named["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
-    events = room.house.improvements.improve(CALLER, trial["id"])
+    room.cast.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
+    events = room.house.improvements.improve_persona(CALLER, trial["id"])
     assert [type(await anext(events)) for _ in range(2)] == [Improving, Tried]
     reading = asyncio.ensure_future(anext(events))
     async with asyncio.timeout(60):
@@ -110,9 +110,9 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(room: Trying) 
 @pytest.mark.parametrize("lives", [True, False])
 async def test_another_worker_is_respected_while_it_lives(room: Trying, lives: bool) -> None:
     trial = await room.judged(True, True)
-    await Trials(room.house.database).hold(ANNA, trial["id"], "worker-other")
+    await Evaluations(room.house.database).acquire_evaluation(ANNA, trial["id"], "worker-other")
     if lives:
-        await Roll(room.house.database).join("worker-other")
+        await WorkerRegistry(room.house.database).register("worker-other")
         with pytest.raises(Conflict, match="being improved already"):
             await improved(room, trial["id"])
     else:
@@ -120,13 +120,13 @@ async def test_another_worker_is_respected_while_it_lives(room: Trying, lives: b
 
 
 async def test_a_persona_that_was_changed_since_has_to_be_asked_again(room: Trying) -> None:
-    own = await room.house.personas.create(ANNA, PersonaDraft(name="Ada", description="You count."))
+    own = await room.house.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
     changed = await room.judged(True, False, persona=own.id)
-    await room.house.personas.change(ANNA, own.id, PersonaChange(description="You add."))
+    await room.house.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
     with pytest.raises(Conflict, match="changed or deleted since"):
         await improved(room, changed["id"])
     gone = await room.judged(True, False, persona=own.id)
-    await room.house.personas.delete(ANNA, own.id)
+    await room.house.personas.delete_persona(ANNA, own.id)
     with pytest.raises(Conflict, match="changed or deleted since"):
         await improved(room, gone["id"])
 
@@ -134,7 +134,7 @@ async def test_a_persona_that_was_changed_since_has_to_be_asked_again(room: Tryi
 async def test_an_answer_that_fails_ends_it_with_words(room: Trying) -> None:
     trial = await room.judged(True, False)
     room.cast.says("judge", rewritten("You name sources."))
-    room.cast.scripts.named["alpha"] = Script(fault="unauthorized")
+    room.cast.scripts.by_name["alpha"] = Script(fault="unauthorized")
     last = (await improved(room, trial["id"]))[-1]
     assert isinstance(last, Improved)
     assert (last.outcome, last.trial.rounds) == ("failed", ())

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, insert, select, update
 
-from moot.store.accounts.accounts import MOST_TOKENS, SESSION_SECONDS, Accounts
-from moot.store.accounts.credentials import Passwords, digest
+from moot.store.accounts.accounts import MAX_API_TOKENS, SESSION_SECONDS, Accounts
+from moot.store.accounts.credentials import Passwords, hash_secret
 from moot.store.database import Database
 from moot.store.schema import account, session, tenant, token
 from moot.types.accounts import Account, Caller
-from moot.types.errors import Conflict, NotFound, Refused, UsageError
+from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
 from tests.databases import migrated
 from tests.store.hashing import quick_passwords
 from tests.store.raw import raw
@@ -21,27 +21,27 @@ OTHER = "battery staple"
 
 
 async def signed_in(accounts: Accounts, name: str = "ada") -> tuple[Account, str, Caller]:
-    added = await accounts.add(name, PASSWORD)
+    added = await accounts.create_account(name, PASSWORD)
     secret, caller = await accounts.login(name, PASSWORD)
     return added, secret, caller
 
 
 async def test_every_account_has_a_tenant_of_its_own_unless_one_is_named(database: Database) -> None:
     accounts = Accounts(database)
-    ada = await accounts.add("ada", PASSWORD)
-    bob = await accounts.add("bob", PASSWORD)
-    by_name = await accounts.add("cleo", PASSWORD, tenant="ada")
-    by_id = await accounts.add("dora", PASSWORD, tenant=bob.tenant)
+    ada = await accounts.create_account("ada", PASSWORD)
+    bob = await accounts.create_account("bob", PASSWORD)
+    by_name = await accounts.create_account("cleo", PASSWORD, tenant="ada")
+    by_id = await accounts.create_account("dora", PASSWORD, tenant=bob.tenant)
     assert len({ada.tenant, bob.tenant}) == 2
     assert (by_name.tenant, by_id.tenant) == (ada.tenant, bob.tenant)
-    assert await accounts.all() == [ada, bob, by_name, by_id]
+    assert await accounts.list_accounts() == [ada, bob, by_name, by_id]
 
 
 async def test_a_name_is_given_once(database: Database) -> None:
     accounts = Accounts(database)
-    await accounts.add("ada", PASSWORD)
+    await accounts.create_account("ada", PASSWORD)
     with pytest.raises(Conflict, match="already"):
-        await accounts.add("ada", OTHER)
+        await accounts.create_account("ada", OTHER)
     async with database.read() as connection:
         assert (await connection.execute(select(func.count()).select_from(tenant))).scalar() == 1
     assert await accounts.login("ada", PASSWORD)
@@ -49,35 +49,35 @@ async def test_a_name_is_given_once(database: Database) -> None:
 
 async def test_log_in_is_possible_as_soon_as_one_account_has_a_password(database: Database) -> None:
     accounts = Accounts(database)
-    assert await accounts.nobody_can_log_in()
-    await accounts.ensure_local()
-    assert await accounts.nobody_can_log_in(), "the user of this machine has no password"
-    await accounts.add("ada", PASSWORD)
-    assert not await accounts.nobody_can_log_in()
+    assert await accounts.has_no_logins()
+    await accounts.ensure_local_account()
+    assert await accounts.has_no_logins(), "the user of this machine has no password"
+    await accounts.create_account("ada", PASSWORD)
+    assert not await accounts.has_no_logins()
 
 
 async def test_what_cannot_be_added_is_not(database: Database) -> None:
     accounts = Accounts(database)
     with pytest.raises(NotFound, match="moot user list"):
-        await accounts.add("ada", PASSWORD, tenant="nowhere")
+        await accounts.create_account("ada", PASSWORD, tenant="nowhere")
     with pytest.raises(UsageError, match="1 to 64"):
-        await accounts.add(" ada", PASSWORD)
+        await accounts.create_account(" ada", PASSWORD)
     with pytest.raises(UsageError, match="choose another"):
-        await accounts.add("ada", "short")
+        await accounts.create_account("ada", "short")
     with pytest.raises(Conflict, match="user of this machine"):
-        await accounts.add("local", PASSWORD)
-    assert await accounts.all() == []
+        await accounts.create_account("local", PASSWORD)
+    assert await accounts.list_accounts() == []
 
 
 async def test_a_tenant_s_name_that_is_not_its_own_any_more_is_no_way_into_it(database: Database) -> None:
     accounts = Accounts(database)
-    first = await accounts.add("ada", PASSWORD)
-    await accounts.remove("ada")
-    second = await accounts.add("ada", PASSWORD)
+    first = await accounts.create_account("ada", PASSWORD)
+    await accounts.delete_account("ada")
+    second = await accounts.create_account("ada", PASSWORD)
     assert first.tenant != second.tenant
     with pytest.raises(Conflict, match="by its id"):
-        await accounts.add("bob", PASSWORD, tenant="ada")
-    assert (await accounts.add("bob", PASSWORD, tenant=first.tenant)).tenant == first.tenant
+        await accounts.create_account("bob", PASSWORD, tenant="ada")
+    assert (await accounts.create_account("bob", PASSWORD, tenant=first.tenant)).tenant == first.tenant
 
 
 async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Database) -> None:
@@ -109,10 +109,10 @@ async def test_a_wrong_name_and_a_wrong_password_look_the_same(
     database: Database, name: str, password: str
 ) -> None:
     accounts = Accounts(database)
-    await accounts.add("ada", PASSWORD)
-    with pytest.raises(Refused, match=r"^The name or the password is wrong\.$") as caught:
+    await accounts.create_account("ada", PASSWORD)
+    with pytest.raises(Forbidden, match=r"^The name or the password is wrong\.$") as caught:
         await accounts.login(name, password)
-    assert caught.value.log_in
+    assert caught.value.login_required
 
 
 async def test_log_out_ends_this_session_and_no_other(database: Database) -> None:
@@ -128,18 +128,18 @@ async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner
     accounts = Accounts(database)
     _, _, ada = await signed_in(accounts)
     _, _, eve = await signed_in(accounts, "eve")
-    secret, made = await accounts.make_token(ada, "laptop")
+    secret, made = await accounts.create_token(ada, "laptop")
     assert secret.startswith("moot_")
-    assert await accounts.tokens(ada.account) == [made]
-    assert await accounts.tokens(eve.account) == []
+    assert await accounts.list_tokens(ada.account) == [made]
+    assert await accounts.list_tokens(eve.account) == []
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     assert (caller.account, caller.kind) == (ada.account, "token")
     assert await accounts.caller_of_session(secret) is None
     for other in (made.id, "token_none", "\x00"):
         with pytest.raises(NotFound):
-            await accounts.drop_token(eve.account, other)
-    await accounts.drop_token(ada.account, made.id)
+            await accounts.delete_token(eve.account, other)
+    await accounts.delete_token(ada.account, made.id)
     assert await accounts.caller_of_token(secret) is None
 
 
@@ -148,37 +148,37 @@ async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> 
     _, _, caller = await signed_in(accounts)
     rows = [
         {"id": f"t{n}", "account": caller.account, "hash": f"h{n}", "name": "t", "created_at": 0.0}
-        for n in range(MOST_TOKENS)
+        for n in range(MAX_API_TOKENS)
     ]
     async with database.write() as connection:
         await connection.execute(insert(token), rows)
     with pytest.raises(Conflict, match="delete one"):
-        await accounts.make_token(caller, "one more")
+        await accounts.create_token(caller, "one more")
 
 
 async def test_a_new_password_ends_all_that_was_made_with_the_old_one(database: Database) -> None:
     accounts = Accounts(database)
     _, secret, caller = await signed_in(accounts)
-    api, _ = await accounts.make_token(caller, "laptop")
+    api, _ = await accounts.create_token(caller, "laptop")
     _, _, eve = await signed_in(accounts, "eve")
     await accounts.set_password("ada", OTHER)
     assert await accounts.caller_of_session(secret) is None
     assert await accounts.caller_of_token(api) is None
-    with pytest.raises(Refused):
+    with pytest.raises(Forbidden):
         await accounts.login("ada", PASSWORD)
     await accounts.login("ada", OTHER)
-    assert await accounts.still_valid({eve.credential, caller.credential}) == {eve.credential}
+    assert await accounts.valid_credentials({eve.credential, caller.credential}) == {eve.credential}
 
 
 async def test_a_removed_account_leaves_its_tenant_and_nothing_else(database: Database) -> None:
     accounts = Accounts(database)
     added, secret, caller = await signed_in(accounts)
-    api, _ = await accounts.make_token(caller, "laptop")
-    assert await accounts.remove("ada") == added
+    api, _ = await accounts.create_token(caller, "laptop")
+    assert await accounts.delete_account("ada") == added
     assert await accounts.caller_of_session(secret) is None
     assert await accounts.caller_of_token(api) is None
-    with pytest.raises(Refused):
-        await accounts.make_token(caller, "too late")
+    with pytest.raises(Forbidden):
+        await accounts.create_token(caller, "too late")
     async with database.read() as connection:
         assert (await connection.execute(select(tenant.c.id))).scalars().all() == [added.tenant]
 
@@ -188,7 +188,7 @@ async def test_what_is_not_there_cannot_be_changed(database: Database) -> None:
     with pytest.raises(NotFound, match="'eve'"):
         await accounts.set_password("eve", PASSWORD)
     with pytest.raises(NotFound, match="'eve'"):
-        await accounts.remove("eve")
+        await accounts.delete_account("eve")
 
 
 class Noticed(Passwords):
@@ -198,22 +198,22 @@ class Noticed(Passwords):
         super().__init__()
         self.checked = asyncio.Event()
 
-    async def match(self, hash: str | None, password: str) -> bool:
-        right = await super().match(hash, password)
+    async def verify_password(self, hash: str | None, password: str) -> bool:
+        right = await super().verify_password(hash, password)
         self.checked.set()
         return right
 
 
 async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Database) -> None:
     accounts = Accounts(database)
-    await accounts.add("ada", PASSWORD)
+    await accounts.create_account("ada", PASSWORD)
     accounts._passwords = noticed = Noticed()
     async with database.write() as connection:
         await connection.execute(update(account).values(password="another hash"))
         logging_in = asyncio.create_task(accounts.login("ada", PASSWORD))
         await noticed.checked.wait()
         await connection.execute(delete(session))
-    with pytest.raises(Refused):
+    with pytest.raises(Forbidden):
         await logging_in
     async with database.read() as connection:
         assert (await connection.execute(select(session.c.hash))).all() == []
@@ -226,26 +226,26 @@ async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Datab
         await connection.execute(update(account).values(password="another hash"))
         await connection.execute(delete(session))
         await connection.execute(delete(token))
-        making = asyncio.create_task(accounts.make_token(caller, "laptop"))
+        making = asyncio.create_task(accounts.create_token(caller, "laptop"))
         await asyncio.sleep(0.05)
-    with pytest.raises(Refused):
+    with pytest.raises(Forbidden):
         await making
-    assert await accounts.tokens(caller.account) == []
+    assert await accounts.list_tokens(caller.account) == []
 
 
 async def test_thousands_of_credentials_are_checked_together(database: Database) -> None:
     accounts = Accounts(database)
     _, _, caller = await signed_in(accounts)
-    many = {digest(str(n)) for n in range(20_000)}
-    assert await accounts.still_valid(many | {caller.credential}) == {caller.credential}
-    assert await accounts.still_valid(set()) == set()
+    many = {hash_secret(str(n)) for n in range(20_000)}
+    assert await accounts.valid_credentials(many | {caller.credential}) == {caller.credential}
+    assert await accounts.valid_credentials(set()) == set()
 
 
 async def test_the_user_of_this_machine_is_one_however_often_it_is_made(database: Database) -> None:
     accounts = Accounts(database)
-    callers = await asyncio.gather(*(accounts.ensure_local() for _ in range(5)))
+    callers = await asyncio.gather(*(accounts.ensure_local_account() for _ in range(5)))
     assert set(callers) == {Caller(account="local", tenant="local", name="local", kind="local")}
-    with pytest.raises(Refused):
+    with pytest.raises(Forbidden):
         await accounts.login("local", "")
     await accounts.set_password("local", PASSWORD)
     _, known = await accounts.login("local", PASSWORD)
@@ -256,7 +256,7 @@ async def test_nothing_in_the_files_lets_anybody_in(tmp_path: Path) -> None:
     async with migrated("sqlite", tmp_path) as database:
         accounts = Accounts(database)
         _, secret, caller = await signed_in(accounts)
-        api, _ = await accounts.make_token(caller, "laptop")
+        api, _ = await accounts.create_token(caller, "laptop")
         stored = raw(tmp_path)
     assert caller.credential.encode() in stored
     for shown in (PASSWORD, secret, api):

@@ -6,14 +6,14 @@ from sqlalchemy import select, update
 
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.database import Database
-from moot.store.encryption import Sealer
+from moot.store.encryption import Encryptor
 from moot.store.schema import provider_key
 from moot.types.errors import MissingKey, NotFound
 from tests.databases import migrated
 from tests.store.people import ANNA, BERT, settle
 from tests.store.raw import raw
 
-SEALER = Sealer("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
+SEALER = Encryptor("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
 OPENAI = "https://api.openai.com"
 CANARY = "sk-canary-0123456789"
 
@@ -21,7 +21,7 @@ CANARY = "sk-canary-0123456789"
 async def kept(database: Database) -> ProviderKeys:
     await settle(database)
     keys = ProviderKeys(database, SEALER)
-    await keys.put(ANNA, "openai", OPENAI, CANARY)
+    await keys.store_key(ANNA, "openai", OPENAI, CANARY)
     return keys
 
 
@@ -35,31 +35,31 @@ async def test_a_key_comes_back_to_its_tenant_for_its_provider_and_origin(databa
 
 async def test_what_is_shown_of_a_key_is_not_the_key(database: Database) -> None:
     keys = await kept(database)
-    shown = await keys.of(ANNA)
+    shown = await keys.list_keys(ANNA)
     assert shown["openai"].origin == OPENAI
     assert shown["openai"].created_at > 0
     assert CANARY not in repr(shown)
-    assert await keys.of(BERT) == {}
+    assert await keys.list_keys(BERT) == {}
 
 
 async def test_a_new_key_takes_the_place_of_the_old_one(database: Database) -> None:
     keys = await kept(database)
-    await keys.put(ANNA, "openai", "https://gateway.example", "sk-newer")
+    await keys.store_key(ANNA, "openai", "https://gateway.example", "sk-newer")
     assert await keys.secret(ANNA, "openai", OPENAI) is None
     assert await keys.secret(ANNA, "openai", "https://gateway.example") == "sk-newer"
-    await asyncio.gather(*(keys.put(ANNA, "openai", OPENAI, f"sk-{n}") for n in range(8)))
+    await asyncio.gather(*(keys.store_key(ANNA, "openai", OPENAI, f"sk-{n}") for n in range(8)))
     assert str(await keys.secret(ANNA, "openai", OPENAI)).startswith("sk-")
 
 
 async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> None:
     keys = await kept(database)
-    await keys.put(BERT, "openai", OPENAI, "sk-bert")
-    await keys.drop(ANNA, "openai")
-    assert await keys.of(ANNA) == {}
+    await keys.store_key(BERT, "openai", OPENAI, "sk-bert")
+    await keys.delete_key(ANNA, "openai")
+    assert await keys.list_keys(ANNA) == {}
     assert await keys.secret(BERT, "openai", OPENAI) == "sk-bert"
     for provider in ("openai", "never", "\x00"):
         with pytest.raises(NotFound):
-            await keys.drop(ANNA, provider)
+            await keys.delete_key(ANNA, provider)
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ async def test_a_table_that_asks_at_once_looks_once_and_later_looks_see_what_is_
 ) -> None:
     keys = await kept(database)
     assert await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI) for _ in range(12))) == [CANARY] * 12
-    await keys.put(ANNA, "openai", OPENAI, "sk-newer")
+    await keys.store_key(ANNA, "openai", OPENAI, "sk-newer")
     assert await keys.secret(ANNA, "openai", OPENAI) == "sk-newer"

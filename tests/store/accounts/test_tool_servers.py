@@ -4,7 +4,7 @@ from sqlalchemy import select, update
 from moot.store.accounts import tool_servers
 from moot.store.accounts.tool_servers import ToolServers
 from moot.store.database import Database
-from moot.store.encryption import Sealer
+from moot.store.encryption import Encryptor
 from moot.store.schema import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
 from tests.store.people import ANNA, BERT, settle
@@ -17,38 +17,38 @@ HEADERS = {"Authorization": "Bearer sk-canary"}
 @pytest.fixture
 async def servers(database: Database) -> ToolServers:
     await settle(database)
-    return ToolServers(database, Sealer(SECRET))
+    return ToolServers(database, Encryptor(SECRET))
 
 
 async def test_a_server_is_stored_replaced_and_dropped_for_its_tenant_alone(servers: ToolServers) -> None:
-    await servers.put(ANNA, "notes", "https://old.example", {})
-    await servers.put(ANNA, "notes", URL, HEADERS)
-    assert await servers.opened(ANNA, "notes") == (URL, HEADERS)
-    assert [(one.name, one.url) for one in await servers.of(ANNA)] == [("notes", URL)]
-    assert (await servers.opened(BERT, "notes"), list(await servers.of(BERT))) == (None, [])
+    await servers.store_server(ANNA, "notes", "https://old.example", {})
+    await servers.store_server(ANNA, "notes", URL, HEADERS)
+    assert await servers.load_server(ANNA, "notes") == (URL, HEADERS)
+    assert [(one.name, one.url) for one in await servers.list_servers(ANNA)] == [("notes", URL)]
+    assert (await servers.load_server(BERT, "notes"), list(await servers.list_servers(BERT))) == (None, [])
     with pytest.raises(NotFound):
-        await servers.drop(BERT, "notes")
-    await servers.drop(ANNA, "notes")
+        await servers.delete_server(BERT, "notes")
+    await servers.delete_server(ANNA, "notes")
     for name in ("notes", "\0"):
         with pytest.raises(NotFound):
-            await servers.drop(ANNA, name)
+            await servers.delete_server(ANNA, name)
 
 
 async def test_headers_are_sealed_for_the_address_they_were_stored_for(
     servers: ToolServers, database: Database
 ) -> None:
-    await servers.put(ANNA, "notes", URL, HEADERS)
+    await servers.store_server(ANNA, "notes", URL, HEADERS)
     async with database.write() as connection:
         (sealed,) = (await connection.execute(select(tool_server.c.sealed))).scalars()
         await connection.execute(update(tool_server).values(url="https://evil.example"))
     assert b"canary" not in sealed
     with pytest.raises(MissingKey, match="store it again"):
-        await servers.opened(ANNA, "notes")
+        await servers.load_server(ANNA, "notes")
 
 
 async def test_there_is_an_end_to_how_many(servers: ToolServers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_servers, "MOST", 1)
-    await servers.put(ANNA, "one", URL, {})
-    await servers.put(ANNA, "one", URL, {})
+    monkeypatch.setattr(tool_servers, "MAX_SERVERS", 1)
+    await servers.store_server(ANNA, "one", URL, {})
+    await servers.store_server(ANNA, "one", URL, {})
     with pytest.raises(Conflict, match="delete one first"):
-        await servers.put(ANNA, "two", URL, {})
+        await servers.store_server(ANNA, "two", URL, {})

@@ -1,7 +1,7 @@
 import pytest
 from sqlalchemy import func, select
 
-from moot.store.billing.charges import add_charges, pay
+from moot.store.billing.charges import add_charges, record_charges
 from moot.store.database import Database
 from moot.store.schema import charge
 from moot.types.billing import Charge, Payer
@@ -39,7 +39,7 @@ async def test_what_used_nothing_and_cost_nothing_is_no_charge(
 ) -> None:
     await settle(database)
     payer = Payer(tenant=ANNA, account=ANNA)
-    await pay(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
+    await record_charges(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
     async with database.read() as connection:
         assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
 
@@ -48,7 +48,7 @@ async def test_what_has_one_id_is_paid_once(database: Database) -> None:
     await settle(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
-    await pay(database, payer, one, two, one)
-    await pay(database, payer, two)
+    await record_charges(database, payer, one, two, one)
+    await record_charges(database, payer, two)
     async with database.read() as connection:
         assert (await connection.execute(select(func.sum(charge.c.cost)))).scalar() == 1.0

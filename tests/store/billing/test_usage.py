@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 import pytest
 
 from moot.store.billing import usage as bills
-from moot.store.billing.usage import Bills, By
+from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.database import Database
-from moot.types.billing import Charge, Payer, Purpose, Spending, SpendingOn
+from moot.types.billing import CallPurpose, Charge, Payer, Spending, SpendingOn
 from moot.types.chunks import Usage
 from tests.store.paying import charged
 from tests.store.people import ANNA, BERT, discuss, settle
@@ -26,15 +26,15 @@ async def pay(
     *,
     account: str = ANNA,
     discussion: str | None = None,
-    purpose: Purpose = "answer",
+    purpose: CallPurpose = "answer",
     model: str = "a/b",
 ) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
     await charged(database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), at)
 
 
-async def keyed(database: Database, by: By) -> Sequence[SpendingOn]:
-    return (await Bills(database).bill(ANNA, at(1, 0), at(30, 0), by)).rows
+async def keyed(database: Database, by: GroupBy) -> Sequence[SpendingOn]:
+    return (await UsageReports(database).account_usage(ANNA, at(1, 0), at(30, 0), by)).rows
 
 
 async def test_what_was_spent_is_summed_up(database: Database) -> None:
@@ -42,7 +42,7 @@ async def test_what_was_spent_is_summed_up(database: Database) -> None:
     await pay(database, at(2), 0.25)
     await pay(database, at(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
     await pay(database, at(3), 9.0, account=BERT)
-    spent = await Bills(database).bill(ANNA, at(1), at(4), "day")
+    spent = await UsageReports(database).account_usage(ANNA, at(1), at(4), "day")
     assert spent.total == Spending(
         calls=2,
         input=11,
@@ -72,12 +72,12 @@ async def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(dat
     await settle(database)
     for day in (1, 2, 3):
         await pay(database, at(day, 0), 0.5)
-    spent = await Bills(database).bill(ANNA, at(1, 0), at(3, 0), "day")
+    spent = await UsageReports(database).account_usage(ANNA, at(1, 0), at(3, 0), "day")
     assert spent.total.calls == 2
 
 
 @pytest.mark.parametrize(("by", "keys"), [("model", ["c/d", "a/b"]), ("purpose", ["title", "answer"])])
-async def test_the_dearest_comes_first(database: Database, by: By, keys: list[str]) -> None:
+async def test_the_dearest_comes_first(database: Database, by: GroupBy, keys: list[str]) -> None:
     await settle(database)
     await pay(database, at(2), 0.1)
     await pay(database, at(2), 0.1)
@@ -103,18 +103,18 @@ async def test_discussions_have_their_titles_as_long_as_they_exist(database: Dat
 
 async def test_where_nothing_was_spent_nothing_is_there(database: Database) -> None:
     await settle(database)
-    spent = await Bills(database).bill(ANNA, at(1), at(2), "model")
+    spent = await UsageReports(database).account_usage(ANNA, at(1), at(2), "model")
     assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
 
 
 async def test_rows_have_an_end_and_the_total_has_all(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bills, "MOST_ROWS", 2)
+    monkeypatch.setattr(bills, "MAX_ROWS", 2)
     await settle(database)
     for name in "abc":
         await pay(database, at(2), 0.1, model=f"{name}/x")
-    spent = await Bills(database).bill(ANNA, at(1), at(3), "model")
+    spent = await UsageReports(database).account_usage(ANNA, at(1), at(3), "model")
     assert (len(spent.rows), spent.total.calls) == (2, 3)
 
 
@@ -127,8 +127,8 @@ async def test_a_run_is_summed_up_by_itself(database: Database) -> None:
         (theirs, 9.0, TEN),
     ):
         await charged(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost), at(2))
-    spent = await Bills(database).of_run("run_1")
+    spent = await UsageReports(database).run_spending("run_1")
     assert spent.usage == Usage(4, 5, 1, 2, 1, estimated=True)
     assert (spent.calls, spent.cost, spent.unpriced) == (2, 0.25, 1)
-    nothing = await Bills(database).of_run("run_3")
+    nothing = await UsageReports(database).run_spending("run_3")
     assert (nothing.usage, nothing.cost, nothing.unpriced) == (Usage(), 0.0, 0)

@@ -5,54 +5,54 @@ from msgspec.structs import replace
 
 from moot.store.database import Database
 from moot.store.discord.channels import Channels
-from moot.store.discord.memories import Memories
-from moot.types.discord import Summary
+from moot.store.discord.memories import ChannelMemories
+from moot.types.discord import MemorySummary
 from tests.store.discord.test_channels import GENERAL
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, employ, start
 
-SUMMARY = Summary(words="Tea for six.", discussions=("dis_1",), upto=5.0, created_at=6.0)
+SUMMARY = MemorySummary(words="Tea for six.", discussions=("dis_1",), upto=5.0, created_at=6.0)
 
 
 @pytest.fixture
-async def memories(database: Database) -> Memories:
+async def memories(database: Database) -> ChannelMemories:
     await settle(database)
     await employ(database, WORKER)
-    await Channels(database).bind(GENERAL)
-    return Memories(database)
+    await Channels(database).save_binding(GENERAL)
+    return ChannelMemories(database)
 
 
 async def test_what_was_said_in_a_channel_is_overheard_whatever_discussion_it_was_in(
-    memories: Memories, database: Database
+    memories: ChannelMemories, database: Database
 ) -> None:
     channels = Channels(database)
     first, second = await discuss(database), await discuss(database)
     there = await start(database, first, words="ada: Tea?")
     on_page = await start(database, second, words="Cake?")
     await start(database, second, words="Said elsewhere.")
-    await channels.said("100", "7", there.id, "42")
-    await channels.tell("100", on_page.id, 1)
-    said = await memories.overheard(ANNA, "100", 0.0)
-    assert [(one.message.content, one.message.discussion, one.here) for one in said] == [
+    await channels.record_answering_run("100", "7", there.id, "42")
+    await channels.save_delivery_cursor("100", on_page.id, 1)
+    said = await memories.channel_messages(ANNA, "100", 0.0)
+    assert [(one.message.content, one.message.discussion, one.from_channel) for one in said] == [
         ("ada: Tea?", first.id, True),
         ("Cake?", second.id, False),
     ]
-    assert await memories.overheard(ANNA, "100", time.time()) == []
-    assert await memories.overheard(BERT, "100", 0.0) == []
+    assert await memories.channel_messages(ANNA, "100", time.time()) == []
+    assert await memories.channel_messages(BERT, "100", 0.0) == []
 
 
-async def test_the_channel_of_a_discussion(memories: Memories, database: Database) -> None:
+async def test_the_channel_of_a_discussion(memories: ChannelMemories, database: Database) -> None:
     here = await discuss(database)
-    assert await memories.channel_of(ANNA, here.id) is None
-    await Channels(database).bind(replace(GENERAL, discussion=here.id))
-    assert await memories.channel_of(ANNA, here.id) == "100"
-    assert await memories.channel_of(BERT, here.id) is None
+    assert await memories.find_channel(ANNA, here.id) is None
+    await Channels(database).save_binding(replace(GENERAL, discussion=here.id))
+    assert await memories.find_channel(ANNA, here.id) == "100"
+    assert await memories.find_channel(BERT, here.id) is None
 
 
-async def test_a_summary_takes_the_place_of_an_older_one_only(memories: Memories) -> None:
+async def test_a_summary_takes_the_place_of_an_older_one_only(memories: ChannelMemories) -> None:
     newer = replace(SUMMARY, words="Tea for eight.", upto=7.0)
     for one in (SUMMARY, newer, SUMMARY):
-        await memories.keep("100", "alpha", one)
-    await memories.keep("100", "beta", SUMMARY)
-    assert await memories.summaries("100") == {"alpha": newer, "beta": SUMMARY}
-    assert await memories.summaries("200") == {}
+        await memories.save_memory_summary("100", "alpha", one)
+    await memories.save_memory_summary("100", "beta", SUMMARY)
+    assert await memories.memory_summaries("100") == {"alpha": newer, "beta": SUMMARY}
+    assert await memories.memory_summaries("200") == {}

@@ -17,12 +17,12 @@ from moot.store.discussions.discussions import (
     Page,
     add_discussion,
     add_message,
-    give_title,
     message_values,
-    take_up,
+    reactivate_discussion,
+    replace_title,
 )
-from moot.store.runs.event_insert import Entry, Kept
-from moot.store.runs.event_log import Events
+from moot.store.runs.event_insert import EventLogEntry, RunRecords
+from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.store.schema import discussion as table
 from moot.store.schema import message, run, run_event
@@ -31,9 +31,9 @@ from moot.types.discussion_events import Generating
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
 from moot.types.events import TurnStatus
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 from tests.store.hearing import eventually, hearing
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, answer, claim, claimed, employ, start
@@ -60,7 +60,7 @@ async def some(database: Database, times: Sequence[float], owner: str = ANNA) ->
 async def all_pages(discussions: Discussions, limit: int, **filters: Any) -> list[list[str]]:
     pages, cursor = [], None
     while True:
-        page = await discussions.page(ANNA, limit=limit, cursor=cursor, **filters)
+        page = await discussions.list_discussions(ANNA, limit=limit, cursor=cursor, **filters)
         pages.append([found.id for found in page.discussions])
         if (cursor := page.next) is None:
             return pages
@@ -86,7 +86,7 @@ async def test_a_discussion_comes_back_as_it_was_stored(database: Database, disc
     )
     async with database.write() as connection:
         await add_discussion(connection, ANNA, ANNA, new)
-    assert await discussions.get(ANNA, "dis_1") == new
+    assert await discussions.get_discussion(ANNA, "dis_1") == new
 
 
 async def test_nobody_sees_or_touches_what_is_somebody_else_s(
@@ -95,16 +95,20 @@ async def test_nobody_sees_or_touches_what_is_somebody_else_s(
     mine = await discuss(database, ANNA, "a secret")
     for tenant, id in ((BERT, mine.id), (ANNA, "dis_none")):
         for asked in (
-            discussions.get(tenant, id),
-            discussions.change(tenant, id, {"title": "Mine now"}),
-            discussions.delete(tenant, id),
+            discussions.get_discussion(tenant, id),
+            discussions.update_discussion(tenant, id, {"title": "Mine now"}),
+            discussions.delete_discussion(tenant, id),
         ):
             with pytest.raises(NotFound, match=id):
                 await asked
-    assert await discussions.page(BERT) == await discussions.page(BERT, q="secret") == Page((), None)
+    assert (
+        await discussions.list_discussions(BERT)
+        == await discussions.list_discussions(BERT, q="secret")
+        == Page((), None)
+    )
     await start(database, mine)
     assert await discussions.live_runs(BERT) == await discussions.live_runs(BERT, mine.id) == ()
-    assert await discussions.get(ANNA, mine.id) == mine
+    assert await discussions.get_discussion(ANNA, mine.id) == mine
 
 
 Times = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), max_size=9)
@@ -118,8 +122,8 @@ Times = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), 
 async def test_pages_hold_everything_once_and_the_newest_first(
     database: Database, discussions: Discussions, times: list[float], limit: int
 ) -> None:
-    for old in (await discussions.page(ANNA, limit=1000)).discussions:
-        await discussions.delete(ANNA, old.id)
+    for old in (await discussions.list_discussions(ANNA, limit=1000)).discussions:
+        await discussions.delete_discussion(ANNA, old.id)
     made = await some(database, times)
     newest = sorted(made, key=lambda new: (new.updated_at, new.id), reverse=True)
     pages = await all_pages(discussions, limit)
@@ -132,10 +136,10 @@ async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
     database: Database, discussions: Discussions
 ) -> None:
     old, older, oldest = await some(database, [3.0, 2.0, 1.0])
-    first = await discussions.page(ANNA, limit=1)
+    first = await discussions.list_discussions(ANNA, limit=1)
     assert first.discussions == (old,)
     await some(database, [4.0])
-    second = await discussions.page(ANNA, limit=5, cursor=first.next)
+    second = await discussions.list_discussions(ANNA, limit=5, cursor=first.next)
     assert second == Page((older, oldest), None)
 
 
@@ -155,7 +159,7 @@ async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
 )
 async def test_a_cursor_that_was_never_given_is_refused(discussions: Discussions, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
-        await discussions.page(ANNA, cursor=cursor)
+        await discussions.list_discussions(ANNA, cursor=cursor)
 
 
 async def test_lists_are_narrowed_by_status_project_and_words(
@@ -164,7 +168,7 @@ async def test_lists_are_narrowed_by_status_project_and_words(
     owl = await discuss(database, ANNA, "Is this about cheese?", "It is about owls.", title="Birds")
     tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
     await discuss(database, BERT, "Owls, owls, owls", title="Owls")
-    await discussions.change(ANNA, tea.id, {"status": "archived"})
+    await discussions.update_discussion(ANNA, tea.id, {"status": "archived"})
     assert await all_pages(discussions, 1, q="owl") == [[tea.id], [owl.id]]
     assert await all_pages(discussions, 5, q="cheese owls") == [[]]
     assert await all_pages(discussions, 5, q="owls about") == [[owl.id]]
@@ -181,12 +185,12 @@ async def test_a_search_shows_the_newest_place_where_it_found_something(
     owl = await discuss(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
     tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
     await discuss(database, BERT, "Owls, owls, owls", title="Owls")
-    said = await discussions.messages(owl.id)
-    page = await discussions.page(ANNA, q="ow")
+    said = await discussions.list_messages(owl.id)
+    page = await discussions.list_discussions(ANNA, q="ow")
     assert {one.id for one in page.discussions} == {owl.id, tea.id}
     assert page.hits == (Hit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
     for q in (None, "  ", '"'):
-        assert (await discussions.page(ANNA, q=q)).hits == ()
+        assert (await discussions.list_discussions(ANNA, q=q)).hits == ()
 
 
 async def test_what_is_hidden_is_not_found(database: Database, discussions: Discussions) -> None:
@@ -194,8 +198,8 @@ async def test_what_is_hidden_is_not_found(database: Database, discussions: Disc
     async with database.write() as connection:
         await connection.execute(update(message).values(hidden=True))
     assert await all_pages(discussions, 5, q="cheese") == [[]]
-    assert await discussions.messages(found.id, hidden=False) == ()
-    assert len(await discussions.messages(found.id)) == 1
+    assert await discussions.list_messages(found.id, include_hidden=False) == ()
+    assert len(await discussions.list_messages(found.id)) == 1
 
 
 async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
@@ -203,12 +207,12 @@ async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
 ) -> None:
     old, new = await some(database, [1.0, 2.0])
     async with hearing(database, "moot_changes") as heard:
-        changed = await discussions.change(ANNA, old.id, {"title": "Other", "model": "openai/x"})
+        changed = await discussions.update_discussion(ANNA, old.id, {"title": "Other", "model": "openai/x"})
         await eventually(lambda: heard == [f"{ANNA} {old.id}"])
-    assert changed == await discussions.get(ANNA, old.id)
+    assert changed == await discussions.get_discussion(ANNA, old.id)
     assert changed == replace(old, title="Other", model="openai/x", updated_at=changed.updated_at)
     assert changed.updated_at > new.updated_at
-    assert (await discussions.page(ANNA)).discussions == (changed, new)
+    assert (await discussions.list_discussions(ANNA)).discussions == (changed, new)
 
 
 async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
@@ -217,8 +221,8 @@ async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
     one, other = await some(database, [1.0, 2.0])
     async with database.write() as connection:
         await connection.execute(update(table).values(status="archived"))
-        await take_up(connection, one.id, 3.0)
-    first, second = [await discussions.get(ANNA, each.id) for each in (one, other)]
+        await reactivate_discussion(connection, one.id, 3.0)
+    first, second = [await discussions.get_discussion(ANNA, each.id) for each in (one, other)]
     assert (first.status, first.updated_at) == ("active", 3.0)
     assert (second.status, second.updated_at) == ("archived", 2.0)
 
@@ -226,8 +230,8 @@ async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
 async def test_a_project_that_is_not_there_is_not_taken(database: Database, discussions: Discussions) -> None:
     new = await discuss(database)
     with pytest.raises(IntegrityError):
-        await discussions.change(ANNA, new.id, {"project": "project_none"})
-    assert await discussions.get(ANNA, new.id) == new
+        await discussions.update_discussion(ANNA, new.id, {"project": "project_none"})
+    assert await discussions.get_discussion(ANNA, new.id) == new
 
 
 async def test_deleting_takes_everything_along_and_is_told(
@@ -239,10 +243,10 @@ async def test_deleting_takes_everything_along_and_is_told(
         await connection.execute(insert(run_event).values(run=over.id, seq=1, body="{}"))
         await connection.execute(update(run).values(status="completed"))
     async with hearing(database, "moot_changes") as heard:
-        await discussions.delete(ANNA, gone.id)
+        await discussions.delete_discussion(ANNA, gone.id)
         await eventually(lambda: heard == [f"{ANNA} {gone.id}"])
     with pytest.raises(NotFound):
-        await discussions.get(ANNA, gone.id)
+        await discussions.get_discussion(ANNA, gone.id)
     async with database.read() as connection:
         for left, count in ((table, 1), (message, 1), (run, 0), (run_event, 0)):
             found = await connection.execute(select(func.count()).select_from(left))
@@ -255,7 +259,7 @@ async def test_nothing_is_deleted_while_somebody_speaks(database: Database, disc
     new = await discuss(database)
     live = await claimed(database, new)
     with pytest.raises(Conflict, match=live.run):
-        await discussions.delete(ANNA, new.id)
+        await discussions.delete_discussion(ANNA, new.id)
     assert await discussions.live_runs(ANNA, new.id) != ()
 
 
@@ -265,7 +269,7 @@ async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
     for _ in range(10):
         new = await discuss(database)
         deleted, started = await asyncio.gather(
-            discussions.delete(ANNA, new.id), start(database, new), return_exceptions=True
+            discussions.delete_discussion(ANNA, new.id), start(database, new), return_exceptions=True
         )
         if deleted is None:
             assert isinstance(started, IntegrityError)
@@ -279,25 +283,30 @@ async def test_messages_come_in_the_order_in_which_they_were_said(
 ) -> None:
     await discuss(database, ANNA, "elsewhere")
     new = await discuss(database, ANNA, *map(str, range(7)))
-    everything = await discussions.messages(new.id)
+    everything = await discussions.list_messages(new.id)
     assert [said.content for said in everything] == list(map(str, range(7)))
     numbers = [said.number for said in everything]
     assert numbers == sorted(set(numbers))
-    assert await discussions.messages(new.id, limit=3) == everything[-3:]
-    assert await discussions.messages(new.id, limit=3, before=numbers[4]) == everything[1:4]
-    assert await discussions.messages(new.id, limit=3, before=numbers[1]) == everything[:1]
-    assert await discussions.messages(new.id, before=numbers[0]) == ()
-    assert await discussions.messages("dis_none") == ()
+    assert await discussions.list_messages(new.id, limit=3) == everything[-3:]
+    assert await discussions.list_messages(new.id, limit=3, before=numbers[4]) == everything[1:4]
+    assert await discussions.list_messages(new.id, limit=3, before=numbers[1]) == everything[:1]
+    assert await discussions.list_messages(new.id, before=numbers[0]) == ()
+    assert await discussions.list_messages("dis_none") == ()
 
 
 async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, discussions: Discussions) -> None:
     new = await discuss(database, ANNA, "Before.", "So.")
     older = await claim(database, (await start(database, new, words="Old?")).id)
     newer = await claim(database, (await start(database, new, words="New?")).id)
-    await Events(database).write([Entry(newer, 1, ["{}"], Kept([answer(newer, "New.")]))])
-    await Events(database).write([Entry(older, 1, ["{}"], Kept([answer(older, "Old, and late.")]))])
+    await EventLog(database).write_entries(
+        [EventLogEntry(newer, 1, ["{}"], RunRecords([answer(newer, "New.")]))]
+    )
+    await EventLog(database).write_entries(
+        [EventLogEntry(older, 1, ["{}"], RunRecords([answer(older, "Old, and late.")]))]
+    )
     shown = [
-        [m.content for m in await discussions.messages(new.id, place=one.place)] for one in (older, newer)
+        [m.content for m in await discussions.list_messages(new.id, max_position=one.place)]
+        for one in (older, newer)
     ]
     assert shown == [
         ["Before.", "So.", "Old?", "Old, and late."],
@@ -327,7 +336,7 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
         cost=0.1 + 0.2,
         latency=1.5,
         first_token=0.25,
-        fault=fault("network", "It broke.", retry_after=1.5),
+        fault=make_fault("network", "It broke.", retry_after=1.5),
         audience=("alpha", "beta"),
         hidden=True,
         view="blind",
@@ -337,10 +346,10 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
     )
     async with database.write() as connection:
         number = await add_message(connection, ANNA, said)
-    assert await discussions.message(new.id, "msg_1") == replace(said, number=number)
+    assert await discussions.get_message(new.id, "msg_1") == replace(said, number=number)
     for discussion, id in (("dis_none", "msg_1"), (new.id, "msg_none")):
         with pytest.raises(NotFound):
-            await discussions.message(discussion, id)
+            await discussions.get_message(discussion, id)
     told = {"version", "versions", "version_id", "revised", "edited"}  # of a turn, by all its versions
     assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "place"}
 
@@ -352,17 +361,17 @@ async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
     await start(database, mine)
     await start(database, mine)
     await start(database, hers, owner=BERT)
-    assert await discussions.generating(ANNA) == (Generating(discussion=mine.id, runs=2),)
-    assert await discussions.generating("nobody") == ()
+    assert await discussions.live_run_counts(ANNA) == (Generating(discussion=mine.id, runs=2),)
+    assert await discussions.live_run_counts("nobody") == ()
 
 
 async def test_a_title_is_given_once(database: Database, discussions: Discussions) -> None:
     made = await discuss(database, title="First words")
     async with database.write() as connection:
-        assert not await give_title(connection, BERT, made.id, "Hers", "First words")
-        assert await give_title(connection, ANNA, made.id, "Found", "First words")
-        assert not await give_title(connection, ANNA, made.id, "Late", "First words")
-    assert (await discussions.get(ANNA, made.id)).title == "Found"
+        assert not await replace_title(connection, BERT, made.id, "Hers", "First words")
+        assert await replace_title(connection, ANNA, made.id, "Found", "First words")
+        assert not await replace_title(connection, ANNA, made.id, "Late", "First words")
+    assert (await discussions.get_discussion(ANNA, made.id)).title == "Found"
 
 
 class Explained:
@@ -371,7 +380,7 @@ class Explained:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._asked: list[tuple[str, Any]] = []
-        event.listen(database._reader.sync_engine, "before_cursor_execute", self._hear)
+        event.listen(database._read_engine.sync_engine, "before_cursor_execute", self._hear)
 
     def _hear(self, _: object, __: object, statement: str, parameters: Any, *___: object) -> None:
         if statement.startswith("SELECT"):
@@ -390,7 +399,7 @@ class Explained:
 async def many(database: Database) -> None:
     """Fill the tables, so that looking at everything would not be the cheapest way."""
     like = await discuss(database)
-    plan = Plan(mode="single", participants=like.participants)
+    plan = RunPlan(mode="single", participants=like.participants)
     ids = [f"copy{n}" for n in range(2000)]
     rows: dict[Table, list[dict[str, Any]]] = {table: [], run: [], message: [], run_event: []}
     for n, id in enumerate(ids):
@@ -399,7 +408,7 @@ async def many(database: Database) -> None:
         said = Message(id=id, discussion=id, role="user", content="words")
         rows[table].append({**asdict(again), "tenant": ANNA})
         rows[run].append({**asdict(ended), "tenant": ANNA, "plan": plan})
-        rows[message].append(message_values(ANNA, said, place=n))
+        rows[message].append(message_values(ANNA, said, position=n))
         rows[run_event].append({"run": id, "seq": 1, "body": "{}"})
     async with database.write() as connection:
         for into, values in rows.items():
@@ -413,18 +422,18 @@ async def test_a_page_costs_the_same_however_much_there_is(
 ) -> None:
     await many(database)
     explained = Explained(database)
-    first = await discussions.page(ANNA, limit=20)
-    await discussions.page(ANNA, limit=20, cursor=first.next)
-    await discussions.get(ANNA, "copy7")
-    await discussions.messages("copy7", limit=20)
-    await discussions.messages("copy7", limit=20, before=1500)
+    first = await discussions.list_discussions(ANNA, limit=20)
+    await discussions.list_discussions(ANNA, limit=20, cursor=first.next)
+    await discussions.get_discussion(ANNA, "copy7")
+    await discussions.list_messages("copy7", limit=20)
+    await discussions.list_messages("copy7", limit=20, before=1500)
     await discussions.live_runs(ANNA)
     await discussions.live_runs(ANNA, "copy7")
-    await discussions.generating(ANNA)
-    await Events(database).read("copy7", 5)
-    await Events(database).standing(ANNA, "copy7")
-    await Runs(database).has_earlier_live("copy7")
-    await Runs(database).left_by("nobody")
+    await discussions.live_run_counts(ANNA)
+    await EventLog(database).read_events("copy7", 5)
+    await EventLog(database).run_progress(ANNA, "copy7")
+    await Runs(database).has_earlier_live_run("copy7")
+    await Runs(database).list_worker_runs("nobody")
     plans = await explained.plans()
     assert len(plans) == 13
     for plan in plans:
@@ -438,7 +447,7 @@ async def test_a_page_costs_the_same_however_much_there_is(
 async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
     database: Database, discussions: Discussions
 ) -> None:
-    (said,) = await discussions.messages((await discuss(database, ANNA, "Why?")).id)
+    (said,) = await discussions.list_messages((await discuss(database, ANNA, "Why?")).id)
     assert await discussions.find_message(ANNA, said.id) == said
     for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
         with pytest.raises(NotFound):
@@ -463,10 +472,10 @@ async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every
     async with database.write() as connection:
         for one in (*said, again):
             await add_message(connection, ANNA, one)
-    found = await discussions.of_run(asked.run)
+    found = await discussions.run_messages(asked.run)
     assert [one.content for one in found] == ["Why?", "First.", "Second.", "Anew."]
     assert [one.number for one in found] == sorted(one.number for one in found)
-    assert await discussions.of_run("run_none") == ()
+    assert await discussions.run_messages("run_none") == ()
 
 
 async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_newest_versions(
@@ -489,9 +498,9 @@ async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_ne
     async with database.write() as connection:
         for one, thread in threads:
             await add_message(connection, ANNA, replace(one, thread=thread))
-    found = await discussions.thread(asked.run, "alpha", run_of.message)
+    found = await discussions.participant_thread(asked.run, "alpha", run_of.message)
     assert [one.content for one in found] == ["Why?", "Anew.", "Read the others."]
     assert (found[1].id, found[1].version) == (first.id, 2)
-    unasked = await discussions.thread(asked.run, "beta", None)
+    unasked = await discussions.participant_thread(asked.run, "beta", None)
     assert [one.content for one in unasked] == ["Of Beta."]
-    assert await discussions.thread(asked.run, "gamma", None) == ()
+    assert await discussions.participant_thread(asked.run, "gamma", None) == ()

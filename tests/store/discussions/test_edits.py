@@ -7,7 +7,7 @@ from sqlalchemy import func, select, update
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.discussions.edits import Edits
+from moot.store.discussions.edits import MessageEdits
 from moot.store.schema import message, run
 from moot.types.discussions import Discussion, Message
 from moot.types.errors import Conflict, NotFound
@@ -19,19 +19,19 @@ from tests.store.running import WORKER, employ, start
 class Desk:
     def __init__(self, database: Database, discussion: Discussion, asked: Message, answer: Message) -> None:
         self.database = database
-        self.edits = Edits(database)
+        self.edits = MessageEdits(database)
         self.discussion = discussion
         self.asked = asked
         self.answer = answer
 
     async def edit(self, words: str, of: Message | None = None) -> Message:
-        return await self.edits.edit(ANNA, self.discussion.id, (of or self.answer).id, words)
+        return await self.edits.edit_message(ANNA, self.discussion.id, (of or self.answer).id, words)
 
     async def choose(self, version: str) -> Message:
-        return await self.edits.choose(ANNA, self.discussion.id, self.answer.id, version)
+        return await self.edits.select_version(ANNA, self.discussion.id, self.answer.id, version)
 
     async def now(self) -> list[str]:
-        return [one.content for one in await Discussions(self.database).messages(self.discussion.id)]
+        return [one.content for one in await Discussions(self.database).list_messages(self.discussion.id)]
 
     async def rows(self) -> int:
         async with self.database.read() as connection:
@@ -43,7 +43,7 @@ async def desk(database: Database) -> Desk:
     await settle(database)
     await employ(database, WORKER)
     new = await discuss(database, ANNA, "Why?", "Because.")
-    asked, answer = await Discussions(database).messages(new.id)
+    asked, answer = await Discussions(database).list_messages(new.id)
     return Desk(database, new, asked, answer)
 
 
@@ -58,7 +58,7 @@ async def test_other_words_are_current_from_then_on(desk: Desk) -> None:
     assert (edited.participant, edited.name, edited.role) == ("alpha", "Alpha", "assistant")
     await desk.edit("How?", desk.asked)
     assert await desk.now() == ["How?", "Therefore."]
-    assert edited == await Discussions(desk.database).message(desk.discussion.id, desk.answer.id)
+    assert edited == await Discussions(desk.database).get_message(desk.discussion.id, desk.answer.id)
 
 
 async def test_an_earlier_version_is_chosen_and_stays_one(desk: Desk) -> None:
@@ -66,7 +66,7 @@ async def test_an_earlier_version_is_chosen_and_stays_one(desk: Desk) -> None:
     chosen = await desk.choose(desk.answer.id)
     assert (chosen.content, chosen.version, chosen.versions, chosen.edited) == ("Because.", 1, 2, False)
     assert (await desk.choose(edited.version_id or "")).content == "Therefore."
-    listed = await desk.edits.versions(desk.discussion.id, desk.answer.id)
+    listed = await desk.edits.list_versions(desk.discussion.id, desk.answer.id)
     assert (len(listed.versions), listed.current) == (2, edited.version_id)
 
 
@@ -93,9 +93,9 @@ async def test_only_a_version_of_the_turn_can_be_chosen(desk: Desk) -> None:
 async def test_what_is_not_in_the_discussion_is_not_there(desk: Desk) -> None:
     other = await discuss(desk.database, ANNA, "Elsewhere")
     for asked in (
-        desk.edits.edit(ANNA, other.id, desk.answer.id, "No."),
-        desk.edits.choose(ANNA, other.id, desk.answer.id, desk.answer.id),
-        desk.edits.versions(other.id, desk.answer.id),
+        desk.edits.edit_message(ANNA, other.id, desk.answer.id, "No."),
+        desk.edits.select_version(ANNA, other.id, desk.answer.id, desk.answer.id),
+        desk.edits.list_versions(other.id, desk.answer.id),
     ):
         with pytest.raises(NotFound, match=desk.answer.id):
             await asked
@@ -116,12 +116,12 @@ async def test_whoever_watches_is_told_and_the_discussion_comes_to_the_front(des
     async with hearing(desk.database, "moot_changes") as heard:
         await desk.edit("Therefore.")
         await eventually(lambda: f"{ANNA} {desk.discussion.id}" in heard)
-    touched = await Discussions(desk.database).get(ANNA, desk.discussion.id)
+    touched = await Discussions(desk.database).get_discussion(ANNA, desk.discussion.id)
     assert touched.updated_at > desk.discussion.updated_at
 
 
 async def test_those_who_edit_at_the_same_time_make_a_version_each(desk: Desk) -> None:
     await asyncio.gather(*(desk.edit(f"So {number}.") for number in range(5)))
-    listed = await desk.edits.versions(desk.discussion.id, desk.answer.id)
+    listed = await desk.edits.list_versions(desk.discussion.id, desk.answer.id)
     assert len(listed.versions) == 6
     assert (await desk.now())[1] == listed.versions[-1].content

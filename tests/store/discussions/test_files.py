@@ -7,7 +7,7 @@ from sqlalchemy import func, insert, select
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, add_message
-from moot.store.discussions.files import PIECE, Files, hold_files
+from moot.store.discussions.files import CHUNK_BYTES, Files, lock_files
 from moot.store.schema import blob, file
 from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound
@@ -23,7 +23,7 @@ async def files(database: Database) -> Files:
 
 
 async def add(files: Files, data: bytes = b"words", *, owner: str = ANNA, name: str = "a.txt") -> StoredFile:
-    return await files.add(owner, owner, name, "text/plain", hashlib.sha256(data).hexdigest(), data)
+    return await files.store_file(owner, owner, name, "text/plain", hashlib.sha256(data).hexdigest(), data)
 
 
 async def counted(database: Database) -> tuple[int, int]:
@@ -41,30 +41,30 @@ async def attach(database: Database, *ids: str) -> str:
     said = await discuss(database)
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=ids)
     async with database.write() as connection:
-        await hold_files(connection, ANNA, ids)
+        await lock_files(connection, ANNA, ids)
         await add_message(connection, ANNA, new)
     return said.id
 
 
 async def whole(files: Files, id: str, owner: str = ANNA) -> bytes:
-    return b"".join([piece async for piece in files.pieces(owner, id)])
+    return b"".join([piece async for piece in files.stream_content(owner, id)])
 
 
 async def test_what_was_stored_is_read_again(files: Files) -> None:
     data = bytes(range(256)) * 10
     stored = await add(files, data, name="Grüße.bin")
     assert (stored.name, stored.size, stored.media_type) == ("Grüße.bin", 2560, "text/plain")
-    assert await files.get(ANNA, stored.id) == stored
+    assert await files.get_file(ANNA, stored.id) == stored
     assert await whole(files, stored.id) == data
-    assert await files.content(ANNA, [stored.id]) == {stored.id: data}
+    assert await files.file_contents(ANNA, [stored.id]) == {stored.id: data}
 
 
-@pytest.mark.parametrize("size", [1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE])
+@pytest.mark.parametrize("size", [1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES])
 async def test_content_comes_whole_wherever_its_pieces_end(files: Files, size: int) -> None:
     data = (b"0123456789abcdef" * (size // 16 + 1))[:size]
     stored = await add(files, data)
-    pieces = [piece async for piece in files.pieces(ANNA, stored.id)]
-    assert max(map(len, pieces)) <= PIECE
+    pieces = [piece async for piece in files.stream_content(ANNA, stored.id)]
+    assert max(map(len, pieces)) <= CHUNK_BYTES
     assert b"".join(pieces) == data
 
 
@@ -78,21 +78,21 @@ async def test_the_same_content_of_one_tenant_is_stored_once(files: Files, datab
 
 async def test_another_s_file_is_not_there(files: Files) -> None:
     id = (await add(files)).id
-    for what in (files.get(BERT, id), files.delete(BERT, id), files.get(ANNA, "file_none")):
+    for what in (files.get_file(BERT, id), files.delete_file(BERT, id), files.get_file(ANNA, "file_none")):
         with pytest.raises(NotFound, match="There is no file"):
             await what
-    assert await files.several(BERT, [id]) == {}
-    assert await files.content(BERT, [id]) == {}
+    assert await files.find_files(BERT, [id]) == {}
+    assert await files.file_contents(BERT, [id]) == {}
     assert await whole(files, id, BERT) == b""
     assert await whole(files, id) == b"words"
 
 
 async def test_content_goes_with_the_last_file_that_has_it(files: Files, database: Database) -> None:
     first, second = await add(files), await add(files)
-    await files.delete(ANNA, first.id)
+    await files.delete_file(ANNA, first.id)
     assert await whole(files, second.id) == b"words"
     assert await counted(database) == (1, 1)
-    await files.delete(ANNA, second.id)
+    await files.delete_file(ANNA, second.id)
     assert await counted(database) == (0, 0)
 
 
@@ -100,9 +100,9 @@ async def test_a_file_that_is_attached_is_not_deleted(files: Files, database: Da
     stored, other = await add(files), await add(files)
     discussion = await attach(database, other.id, stored.id)
     with pytest.raises(Conflict, match=f"attached to a message in {discussion}"):
-        await files.delete(ANNA, stored.id)
-    await Discussions(database).delete(ANNA, discussion)
-    await files.delete(ANNA, stored.id)
+        await files.delete_file(ANNA, stored.id)
+    await Discussions(database).delete_discussion(ANNA, discussion)
+    await files.delete_file(ANNA, stored.id)
     assert await counted(database) == (1, 1)
 
 
@@ -114,12 +114,12 @@ async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, d
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(near,))
     async with database.write() as connection:
         await add_message(connection, ANNA, new)
-    await files.delete(ANNA, stored.id)
+    await files.delete_file(ANNA, stored.id)
 
 
 async def test_a_file_that_is_gone_cannot_be_attached(files: Files, database: Database) -> None:
     kept, gone = await add(files), await add(files)
-    await files.delete(ANNA, gone.id)
+    await files.delete_file(ANNA, gone.id)
     with pytest.raises(NotFound, match=r"^files\[1\]: There is no file"):
         await attach(database, kept.id, gone.id)
 
@@ -130,8 +130,8 @@ async def test_content_is_not_deleted_under_a_file_that_is_being_added(
     last = await add(files)
     sha256 = hashlib.sha256(b"words").hexdigest()
     async with database.write() as connection:
-        await files._hold_content(connection, ANNA, sha256, b"words")
-        deleting = asyncio.create_task(files.delete(ANNA, last.id))
+        await files._ensure_content(connection, ANNA, sha256, b"words")
+        deleting = asyncio.create_task(files.delete_file(ANNA, last.id))
         await asyncio.wait({deleting}, timeout=0.2)  # if nothing held it, it would be through by then
         new = {**asdict(last), "id": "file_new", "tenant": ANNA, "sha256": sha256}
         await connection.execute(insert(file).values(**new))
@@ -146,8 +146,8 @@ async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
     stored, said = await add(files), await discuss(database)
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
     async with database.write() as connection:
-        await hold_files(connection, ANNA, [stored.id])
-        deleting = asyncio.create_task(files.delete(ANNA, stored.id))
+        await lock_files(connection, ANNA, [stored.id])
+        deleting = asyncio.create_task(files.delete_file(ANNA, stored.id))
         await asyncio.wait({deleting}, timeout=0.2)
         await add_message(connection, ANNA, new)
     with pytest.raises(Conflict):
@@ -160,6 +160,6 @@ async def test_many_who_add_and_delete_at_once_leave_only_whole_files(
 ) -> None:
     last = await add(files)
     for _ in range(10):
-        _, last = await asyncio.gather(files.delete(ANNA, last.id), add(files))
+        _, last = await asyncio.gather(files.delete_file(ANNA, last.id), add(files))
         assert await whole(files, last.id) == b"words"
     assert await counted(database) == (1, 1)

@@ -5,15 +5,15 @@ from sqlalchemy import Table, select, text
 
 from moot.store.database import Database
 from moot.store.discussions.search import (
-    AFTER,
-    BEFORE,
-    LONGEST,
-    WORDS,
+    CHARS_AFTER,
+    CHARS_BEFORE,
+    MAX_WORD_CHARS,
+    MAX_WORDS,
     Excerpt,
-    excerpt,
-    matching,
-    ranked,
-    words,
+    make_excerpt,
+    rank_matches,
+    search_condition,
+    search_words,
 )
 from moot.store.schema import discussion, message
 from tests.store.people import discuss, settle
@@ -22,18 +22,20 @@ FILLED = "so it was and so it is " * 50
 
 
 def test_it_is_where_the_longest_word_that_is_sought_begins_a_word() -> None:
-    assert excerpt("A round table has no head.", "tab a") == Excerpt("A round ", "table", " has no head.")
-    assert excerpt("Armchairs, and\n\nchairs.", "CHAIR") == Excerpt("Armchairs, and ", "chairs", ".")
+    assert make_excerpt("A round table has no head.", "tab a") == Excerpt(
+        "A round ", "table", " has no head."
+    )
+    assert make_excerpt("Armchairs, and\n\nchairs.", "CHAIR") == Excerpt("Armchairs, and ", "chairs", ".")
 
 
 def test_accents_and_marks_do_not_matter() -> None:
-    assert excerpt("Un CAFÉ, vite", "cafe").found == "CAFÉ"
-    assert excerpt("un cafe, vite", "café!").found == "cafe"
-    assert excerpt("Written in C++ here", "c++") == Excerpt("Written in ", "C", "++ here")
+    assert make_excerpt("Un CAFÉ, vite", "cafe").found == "CAFÉ"
+    assert make_excerpt("un cafe, vite", "café!").found == "cafe"
+    assert make_excerpt("Written in C++ here", "c++") == Excerpt("Written in ", "C", "++ here")
 
 
 def test_what_is_far_from_it_is_left_out_between_words() -> None:
-    found = excerpt(f"{FILLED}an owl {FILLED}", "owl")
+    found = make_excerpt(f"{FILLED}an owl {FILLED}", "owl")
     assert found == Excerpt(
         "… is so it was and so it is an ",
         "owl",
@@ -42,22 +44,22 @@ def test_what_is_far_from_it_is_left_out_between_words() -> None:
 
 
 def test_where_there_are_no_spaces_it_is_cut_between_characters() -> None:
-    assert excerpt("圆" * 500, "圆") == Excerpt("", "圆" * LONGEST, "圆" * AFTER + " …")
+    assert make_excerpt("圆" * 500, "圆") == Excerpt("", "圆" * MAX_WORD_CHARS, "圆" * CHARS_AFTER + " …")
 
 
 def test_without_the_word_it_is_how_the_text_begins() -> None:
-    assert excerpt("A round table.", "owl") == Excerpt("", "", "A round table.")
-    assert excerpt("A round table.", '"') == Excerpt("", "", "A round table.")
-    assert excerpt("", "owl") == Excerpt("", "", "")
+    assert make_excerpt("A round table.", "owl") == Excerpt("", "", "A round table.")
+    assert make_excerpt("A round table.", '"') == Excerpt("", "", "A round table.")
+    assert make_excerpt("", "owl") == Excerpt("", "", "")
 
 
 @given(st.text(max_size=600), st.text(max_size=20))
 def test_it_is_short_and_on_one_line_whatever_is_sought_in_whatever(text: str, q: str) -> None:
-    found = excerpt(text, q)
+    found = make_excerpt(text, q)
     assert found.found in text
-    assert len(found.before) <= BEFORE + 2
-    assert len(found.found) <= LONGEST
-    assert len(found.after) <= AFTER + 2
+    assert len(found.before) <= CHARS_BEFORE + 2
+    assert len(found.found) <= MAX_WORD_CHARS
+    assert len(found.after) <= CHARS_AFTER + 2
     whole = found.before + found.found + found.after
     assert "\n" not in whole
 
@@ -66,7 +68,11 @@ SHOWN = {message.name: message.c.content, discussion.name: discussion.c.title}
 
 
 async def found(database: Database, q: str, searched: Table = message) -> list[str]:
-    query = select(SHOWN[searched.name]).where(matching(database, searched, q)).order_by(searched.c.number)
+    query = (
+        select(SHOWN[searched.name])
+        .where(search_condition(database, searched, q))
+        .order_by(searched.c.number)
+    )
     async with database.read() as connection:
         return list((await connection.execute(query)).scalars())
 
@@ -78,18 +84,18 @@ async def database(database: Database) -> Database:
 
 
 def test_words_are_what_stands_between_blanks() -> None:
-    assert words("  round table\tmoot ") == ["round", "table", "moot"]
+    assert search_words("  round table\tmoot ") == ["round", "table", "moot"]
 
 
 def test_marks_alone_are_no_words() -> None:
-    assert words("* \" ' : () -- 🎉 c++") == ["c++"]
+    assert search_words("* \" ' : () -- 🎉 c++") == ["c++"]
 
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_whatever_is_typed_becomes_few_short_words_that_can_be_sent(q: str) -> None:
-    assert len(words(q)) <= WORDS
-    for word in words(q):
-        assert 0 < len(word) <= LONGEST
+    assert len(search_words(q)) <= MAX_WORDS
+    for word in search_words(q):
+        assert 0 < len(word) <= MAX_WORD_CHARS
         assert "\0" not in word.encode().decode()
 
 
@@ -181,7 +187,7 @@ async def test_words_with_marks_in_them_are_found(database: Database, said: str,
 async def test_who_says_a_word_often_is_more_relevant(database: Database) -> None:
     long = "chairs and stools and benches and sofas and more besides"
     await discuss(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
-    found = ranked(database, message, "table")
+    found = rank_matches(database, message, "table")
     query = select(message.c.content).join(found, found.c.number == message.c.number)
     async with database.read() as connection:
         assert (await connection.execute(query.order_by(found.c.score.desc()))).scalars().all() == [
@@ -195,7 +201,7 @@ async def test_the_database_searches_by_its_index(database: Database, name: str)
     if not database.is_postgres:
         pytest.skip("a virtual table of SQLite is its index")
     searched = discussion.metadata.tables[name]
-    query = select(searched.c.id).where(matching(database, searched, "table"))
+    query = select(searched.c.id).where(search_condition(database, searched, "table"))
     async with database.read() as connection:
         await connection.execute(text("SET LOCAL enable_seqscan = off"))
         written = query.compile(connection.engine.sync_engine, compile_kwargs={"literal_binds": True})

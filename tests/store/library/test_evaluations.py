@@ -6,10 +6,10 @@ from sqlalchemy import delete, func, select
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.library.evaluations import Acceptances, Trials
+from moot.store.library.evaluations import AppliedImprovements, Evaluations
 from moot.store.library.personas import Personas
-from moot.store.runs.event_insert import Entry, Kept
-from moot.store.runs.event_log import Events
+from moot.store.runs.event_insert import EventLogEntry, RunRecords
+from moot.store.runs.event_log import EventLog
 from moot.store.schema import message as messages
 from moot.store.schema import persona as personas_table
 from moot.types.errors import Conflict, NotFound
@@ -24,76 +24,77 @@ async def kept(database: Database, *passed: bool) -> Trial:
     """Keep a trial of an answer."""
     claim = await first_run(database)
     said = answer(claim)
-    await Events(database).write([Entry(claim, 1, [], Kept([said]))])
+    await EventLog(database).write_entries([EventLogEntry(claim, 1, [], RunRecords([said]))])
     new = replace(trial(*passed), message=said.id)
-    await Trials(database).add(ANNA, new)
+    await Evaluations(database).add_evaluation(ANNA, new)
     return new
 
 
 async def test_a_trial_is_read_as_it_was_kept(database: Database) -> None:
     new = await kept(database, True, False)
-    trials = Trials(database)
-    assert await trials.get(ANNA, new.id) == new
+    trials = Evaluations(database)
+    assert await trials.get_evaluation(ANNA, new.id) == new
     newer = replace(new, id="trial_2")
-    await trials.add(ANNA, newer)
-    assert await trials.of_message(ANNA, new.message) == (newer, new)
+    await trials.add_evaluation(ANNA, newer)
+    assert await trials.list_evaluations(ANNA, new.message) == (newer, new)
 
 
 async def test_anothers_is_not_there(database: Database) -> None:
     new = await kept(database, True)
-    trials = Trials(database)
+    trials = Evaluations(database)
     for doing in (
-        trials.get(BERT, new.id),
-        trials.hold(BERT, new.id, WORKER),
-        trials.keep(BERT, new.id, WORKER, attempt(True)),
+        trials.get_evaluation(BERT, new.id),
+        trials.acquire_evaluation(BERT, new.id, WORKER),
+        trials.add_round(BERT, new.id, WORKER, attempt(True)),
     ):
         with pytest.raises(NotFound):
             await doing
-    assert await trials.of_message(BERT, new.message) == ()
+    assert await trials.list_evaluations(BERT, new.message) == ()
 
 
 async def test_a_round_is_there_at_once_and_better_only_if_it_is(database: Database) -> None:
     new = await kept(database, True, False)
-    trials = Trials(database)
-    await trials.hold(ANNA, new.id, WORKER)
-    await trials.keep(ANNA, new.id, WORKER, attempt(False, True))
-    now = await trials.keep(ANNA, new.id, WORKER, attempt(True, True))
+    trials = Evaluations(database)
+    await trials.acquire_evaluation(ANNA, new.id, WORKER)
+    await trials.add_round(ANNA, new.id, WORKER, attempt(False, True))
+    now = await trials.add_round(ANNA, new.id, WORKER, attempt(True, True))
     assert [one.better for one in now.rounds] == [False, True]
-    assert await trials.get(ANNA, new.id) == now
+    assert await trials.get_evaluation(ANNA, new.id) == now
 
 
 async def test_one_holds_it_at_a_time(database: Database) -> None:
     new = await kept(database, False)
-    trials = Trials(database)
-    await trials.hold(ANNA, new.id, WORKER)
-    await trials.hold(ANNA, new.id, WORKER)  # after it was started anew
+    trials = Evaluations(database)
+    await trials.acquire_evaluation(ANNA, new.id, WORKER)
+    await trials.acquire_evaluation(ANNA, new.id, WORKER)  # after it was started anew
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.hold(ANNA, new.id, OTHER)
+        await trials.acquire_evaluation(ANNA, new.id, OTHER)
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.keep(ANNA, new.id, OTHER, attempt(True))
-    await trials.let_go(ANNA, new.id, OTHER)
+        await trials.add_round(ANNA, new.id, OTHER, attempt(True))
+    await trials.release_evaluation(ANNA, new.id, OTHER)
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.hold(ANNA, new.id, OTHER)
-    await trials.let_go(ANNA, new.id, WORKER)
-    assert await trials.hold(ANNA, new.id, OTHER) == new
+        await trials.acquire_evaluation(ANNA, new.id, OTHER)
+    await trials.release_evaluation(ANNA, new.id, WORKER)
+    assert await trials.acquire_evaluation(ANNA, new.id, OTHER) == new
 
 
 async def test_of_many_who_want_to_hold_it_one_does(database: Database) -> None:
     new = await kept(database, False)
     came = await asyncio.gather(
-        *(Trials(database).hold(ANNA, new.id, who) for who in (WORKER, OTHER)), return_exceptions=True
+        *(Evaluations(database).acquire_evaluation(ANNA, new.id, who) for who in (WORKER, OTHER)),
+        return_exceptions=True,
     )
     assert sorted(isinstance(one, Trial) for one in came) == [False, True]
 
 
 async def test_it_goes_with_its_answer(database: Database) -> None:
     new = await kept(database, False)
-    await Trials(database).hold(ANNA, new.id, WORKER)
+    await Evaluations(database).acquire_evaluation(ANNA, new.id, WORKER)
     async with database.write() as connection:
         await connection.execute(delete(messages).where(messages.c.id == new.message))
     with pytest.raises(NotFound):
-        await Trials(database).get(ANNA, new.id)
-    await Trials(database).let_go(ANNA, new.id, WORKER)  # which is no mistake
+        await Evaluations(database).get_evaluation(ANNA, new.id)
+    await Evaluations(database).release_evaluation(ANNA, new.id, WORKER)  # which is no mistake
 
 
 NEW = PersonaDraft(name="Alpha", description="You name sources.")
@@ -111,7 +112,7 @@ MADE = Acceptance(
 async def played(database: Database, trial: Trial) -> tuple[str, str | None]:
     """Say which discussion an answer is in, and what Alpha plays there."""
     message = await Discussions(database).find_message(ANNA, trial.message)
-    now = await Discussions(database).get(ANNA, message.discussion)
+    now = await Discussions(database).get_discussion(ANNA, message.discussion)
     return now.id, now.participants[0].persona
 
 
@@ -123,7 +124,10 @@ async def count(database: Database) -> int:
 async def test_accepting_at_the_same_time_makes_one_persona(database: Database) -> None:
     trial = await kept(database, False)
     accepted = await asyncio.gather(
-        *(Acceptances(database, WORKER).accept(ANNA, trial.id, MADE, NEW) for _ in range(3))
+        *(
+            AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
+            for _ in range(3)
+        )
     )
     assert accepted[0] == accepted[1] == accepted[2]
     assert await count(database) == 1
@@ -133,55 +137,59 @@ async def test_accepting_at_the_same_time_makes_one_persona(database: Database) 
 async def test_nothing_is_left_behind_where_it_cannot_be_accepted(database: Database) -> None:
     trial = await kept(database, False)
     with pytest.raises(Conflict, match="another part"):
-        await Acceptances(database, WORKER).accept(ANNA, trial.id, replace(MADE, replaced="persona_0"), NEW)
+        await AppliedImprovements(database, WORKER).apply_improvement(
+            ANNA, trial.id, replace(MADE, replaced="persona_0"), NEW
+        )
     assert await count(database) == 0
     with pytest.raises(NotFound):
-        await Acceptances(database, WORKER).accept(BERT, trial.id, MADE, NEW)
+        await AppliedImprovements(database, WORKER).apply_improvement(BERT, trial.id, MADE, NEW)
 
 
 async def test_it_waits_for_whoever_improves_it(database: Database) -> None:
     trial = await kept(database, False)
-    await Trials(database).hold(ANNA, trial.id, OTHER)
+    await Evaluations(database).acquire_evaluation(ANNA, trial.id, OTHER)
     with pytest.raises(Conflict, match="being improved"):
-        await Acceptances(database, WORKER).accept(ANNA, trial.id, MADE, NEW)
+        await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
 
 
 async def test_a_persona_that_others_play_by_now_outlives_an_undo(database: Database) -> None:
     trial = await kept(database, False)
-    acceptances = Acceptances(database, WORKER)
-    done = (await acceptances.accept(ANNA, trial.id, MADE, NEW)).acceptance
+    acceptances = AppliedImprovements(database, WORKER)
+    done = (await acceptances.apply_improvement(ANNA, trial.id, MADE, NEW)).acceptance
     assert done is not None
     other = await discuss(database)
-    await Discussions(database).change(ANNA, other.id, {"persona": done.persona})
-    await acceptances.undo(ANNA, trial.id)
+    await Discussions(database).update_discussion(ANNA, other.id, {"persona": done.persona})
+    await acceptances.undo_improvement(ANNA, trial.id)
     assert (await played(database, trial))[1] is None
     assert await count(database) == 1
 
 
 async def test_a_made_persona_that_was_changed_is_not_undone(database: Database) -> None:
     trial = await kept(database, False)
-    acceptances = Acceptances(database, WORKER)
-    done = (await acceptances.accept(ANNA, trial.id, MADE, NEW)).acceptance
+    acceptances = AppliedImprovements(database, WORKER)
+    done = (await acceptances.apply_improvement(ANNA, trial.id, MADE, NEW)).acceptance
     assert done is not None
-    await Personas(database, ()).change(ANNA, done.persona, PersonaChange(description="You shout."))
+    await Personas(database, ()).update_persona(ANNA, done.persona, PersonaChange(description="You shout."))
     with pytest.raises(Conflict, match="stays as it is"):
-        await acceptances.undo(ANNA, trial.id)
+        await acceptances.undo_improvement(ANNA, trial.id)
     assert (await played(database, trial))[1] == done.persona
 
 
 async def test_anothers_persona_is_never_changed(database: Database) -> None:
     trial = await kept(database, False)
-    theirs = await Personas(database, ()).create(BERT, PersonaDraft(name="Bo", description="You count."))
+    theirs = await Personas(database, ()).create_persona(
+        BERT, PersonaDraft(name="Bo", description="You count.")
+    )
     wanted = replace(MADE, made=False, persona=theirs.id, before="You count.")
     with pytest.raises(Conflict, match="changed or deleted"):
-        await Acceptances(database, WORKER).accept(ANNA, trial.id, wanted, None)
-    assert await Personas(database, ()).get(BERT, theirs.id) == theirs
+        await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, wanted, None)
+    assert await Personas(database, ()).get_persona(BERT, theirs.id) == theirs
 
 
 async def test_what_was_accepted_is_not_improved_any_more(database: Database) -> None:
     trial = await kept(database, False)
-    await Acceptances(database, WORKER).accept(ANNA, trial.id, MADE, NEW)
+    await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
     with pytest.raises(Conflict, match="accepted already"):
-        await Trials(database).hold(ANNA, trial.id, WORKER)
-    await Acceptances(database, WORKER).undo(ANNA, trial.id)
-    await Trials(database).hold(ANNA, trial.id, WORKER)
+        await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)
+    await AppliedImprovements(database, WORKER).undo_improvement(ANNA, trial.id)
+    await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)

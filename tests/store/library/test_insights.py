@@ -20,7 +20,7 @@ async def insights(database: Database) -> Insights:
 
 @pytest.fixture
 async def moot(insights: Insights, database: Database) -> Project:
-    return await Projects(database).create(ANNA, ProjectDraft(name="Moot"))
+    return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 async def test_an_export_is_kept_with_its_discussion(
@@ -28,13 +28,13 @@ async def test_an_export_is_kept_with_its_discussion(
 ) -> None:
     about = await discuss(database, ANNA, "Hello", project=moot.id)
     pain = insight("It wobbles")
-    kept = await insights.keep_export(ANNA, about.id, "We met.", 0.8, [pain, insight("Wedge it")])
+    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, [pain, insight("Wedge it")])
     assert [(one.title, one.discussion, one.project) for one in kept] == [
         ("It wobbles", about.id, moot.id),
         ("Wedge it", about.id, moot.id),
     ]
-    assert await insights.of_discussion(ANNA, about.id) == kept
-    stored = await Discussions(database).get(ANNA, about.id)
+    assert await insights.discussion_insights(ANNA, about.id) == kept
+    stored = await Discussions(database).get_discussion(ANNA, about.id)
     assert (stored.summary, stored.usefulness) == ("We met.", 0.8)
     assert stored.exported_at is not None
     assert stored.updated_at == about.updated_at
@@ -42,41 +42,41 @@ async def test_an_export_is_kept_with_its_discussion(
 
 async def test_exporting_again_replaces(insights: Insights, database: Database) -> None:
     about, other = await discuss(database, ANNA, "Hello"), await discuss(database, ANNA, "Hello")
-    await insights.keep_export(ANNA, other.id, "Else.", 0.1, [insight("Other")])
-    await insights.keep_export(ANNA, about.id, "We met.", 0.8, [insight("Old")])
-    await insights.keep_export(ANNA, about.id, "We met again.", 0.9, [insight("New")])
-    assert [one.title for one in await insights.of_discussion(ANNA, about.id)] == ["New"]
-    assert [one.title for one in await insights.of_discussion(ANNA, other.id)] == ["Other"]
+    await insights.save_export(ANNA, other.id, "Else.", 0.1, [insight("Other")])
+    await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Old")])
+    await insights.save_export(ANNA, about.id, "We met again.", 0.9, [insight("New")])
+    assert [one.title for one in await insights.discussion_insights(ANNA, about.id)] == ["New"]
+    assert [one.title for one in await insights.discussion_insights(ANNA, other.id)] == ["Other"]
 
 
 async def test_two_exports_at_once_do_not_double(insights: Insights, database: Database) -> None:
     about = await discuss(database, ANNA, "Hello")
     exports = ([insight(f"{n}a"), insight(f"{n}b")] for n in range(4))
-    await asyncio.gather(*(insights.keep_export(ANNA, about.id, "We met.", 0.8, found) for found in exports))
-    assert len(await insights.of_discussion(ANNA, about.id)) == 2
+    await asyncio.gather(*(insights.save_export(ANNA, about.id, "We met.", 0.8, found) for found in exports))
+    assert len(await insights.discussion_insights(ANNA, about.id)) == 2
 
 
 async def test_an_export_is_kept_whole_or_not_at_all(insights: Insights, database: Database) -> None:
     about = await discuss(database, ANNA, "Hello")
-    await insights.keep_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
+    await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
     twice = insight("Twice")
     with pytest.raises(Exception, match=r"(?i)unique"):
-        await insights.keep_export(ANNA, about.id, "Broken.", 0.1, [twice, twice])
-    assert [one.title for one in await insights.of_discussion(ANNA, about.id)] == ["Kept"]
-    assert (await Discussions(database).get(ANNA, about.id)).summary == "We met."
+        await insights.save_export(ANNA, about.id, "Broken.", 0.1, [twice, twice])
+    assert [one.title for one in await insights.discussion_insights(ANNA, about.id)] == ["Kept"]
+    assert (await Discussions(database).get_discussion(ANNA, about.id)).summary == "We met."
 
 
 async def test_insights_are_their_tenants(insights: Insights, moot: Project, database: Database) -> None:
     about = await discuss(database, ANNA, "Hello", project=moot.id)
-    (kept,) = await insights.keep_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
+    (kept,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
     with pytest.raises(NotFound):
-        await insights.keep_export(BERT, about.id, "Mine.", 0.1, [])
+        await insights.save_export(BERT, about.id, "Mine.", 0.1, [])
     with pytest.raises(NotFound):
-        await insights.of_discussion(BERT, about.id)
-    assert (await insights.of_project(BERT, moot.id)).insights == ()
-    assert await insights.by_words(BERT, moot.id, "kept") == {}
-    assert await insights.by_ids(BERT, [kept.id]) == ()
-    assert (await insights.of_project(ANNA, moot.id)).insights == (kept,)
+        await insights.discussion_insights(BERT, about.id)
+    assert (await insights.project_insights(BERT, moot.id)).insights == ()
+    assert await insights.score_by_words(BERT, moot.id, "kept") == {}
+    assert await insights.insights_by_ids(BERT, [kept.id]) == ()
+    assert (await insights.project_insights(ANNA, moot.id)).insights == (kept,)
 
 
 async def test_pages_of_a_project_are_newest_first(
@@ -84,11 +84,11 @@ async def test_pages_of_a_project_are_newest_first(
 ) -> None:
     for name in ("a", "b", "c"):
         about = await discuss(database, ANNA, "Hello", project=moot.id)
-        await insights.keep_export(ANNA, about.id, "We met.", 0.8, [insight(f"{name}1"), insight(f"{name}2")])
+        await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight(f"{name}1"), insight(f"{name}2")])
     titles: list[str] = []
     cursor: str | None = None
     while True:
-        page = await insights.of_project(ANNA, moot.id, cursor=cursor, limit=4)
+        page = await insights.project_insights(ANNA, moot.id, cursor=cursor, limit=4)
         titles += [one.title for one in page.insights]
         cursor = page.next
         if cursor is None:
@@ -99,7 +99,7 @@ async def test_pages_of_a_project_are_newest_first(
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1" * 19, "\0"])
 async def test_a_strange_cursor_is_refused(insights: Insights, moot: Project, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
-        await insights.of_project(ANNA, moot.id, cursor=cursor)
+        await insights.project_insights(ANNA, moot.id, cursor=cursor)
 
 
 async def test_words_are_found_in_title_detail_and_suggestion(
@@ -112,11 +112,11 @@ async def test_words_are_found_in_title_detail_and_suggestion(
         insight("Lamps", "They hang.", suggestion="Hang one above the table."),
         insight("Doors", "They close."),
     ]
-    kept = await insights.keep_export(ANNA, about.id, "We met.", 0.8, found)
-    scores = await insights.by_words(ANNA, moot.id, "tab")
+    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, found)
+    scores = await insights.score_by_words(ANNA, moot.id, "tab")
     assert set(scores) == {one.id for one in kept[:3]}
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
-    assert list(await insights.by_words(ANNA, moot.id, "table uneven")) == [kept[0].id]
+    assert list(await insights.score_by_words(ANNA, moot.id, "table uneven")) == [kept[0].id]
     for nothing in ("", "*", "\0"):
-        assert await insights.by_words(ANNA, moot.id, nothing) == {}
-    assert await insights.by_ids(ANNA, [kept[3].id, "gone", kept[0].id]) == (kept[3], kept[0])
+        assert await insights.score_by_words(ANNA, moot.id, nothing) == {}
+    assert await insights.insights_by_ids(ANNA, [kept[3].id, "gone", kept[0].id]) == (kept[3], kept[0])

@@ -6,7 +6,7 @@ from sqlalchemy import select
 from moot.store.database import Database
 from moot.store.library.personas import Personas
 from moot.store.schema import persona_use
-from moot.types.errors import NotFound, Refused, UsageError
+from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft
 from tests.store.people import ANNA, BERT, settle
 
@@ -35,7 +35,7 @@ async def personas(database: Database) -> Personas:
 
 async def test_a_persona_is_kept_as_it_was_made(personas: Personas) -> None:
     draft = PersonaDraft(name="Cook", description="Cooks.", traits=("warm", "quick"), colour="#ffffff")
-    made = await personas.create(ANNA, draft)
+    made = await personas.create_persona(ANNA, draft)
     assert made.id.startswith("persona_")
     assert (made.name, made.description, made.traits, made.colour) == (
         "Cook",
@@ -44,32 +44,32 @@ async def test_a_persona_is_kept_as_it_was_made(personas: Personas) -> None:
         "#ffffff",
     )
     assert (made.uses, made.success_rate, made.level, made.shipped) == (0, None, 1, False)
-    assert await personas.get(ANNA, made.id) == made
+    assert await personas.get_persona(ANNA, made.id) == made
 
 
 async def test_everybody_has_the_shipped_ones_and_only_their_own_besides(personas: Personas) -> None:
-    made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    assert await personas.get(BERT, "shipped_sceptic") == SCEPTIC
-    assert [one.id for one in (await personas.page(BERT)).personas] == ["shipped_sceptic"]
-    assert [one.id for one in (await personas.page(ANNA)).personas] == ["shipped_sceptic", made.id]
+    made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    assert await personas.get_persona(BERT, "shipped_sceptic") == SCEPTIC
+    assert [one.id for one in (await personas.list_personas(BERT)).personas] == ["shipped_sceptic"]
+    assert [one.id for one in (await personas.list_personas(ANNA)).personas] == ["shipped_sceptic", made.id]
     for forbidden in (
-        personas.get(BERT, made.id),
-        personas.change(BERT, made.id, PersonaChange(name="Mine")),
-        personas.delete(BERT, made.id),
+        personas.get_persona(BERT, made.id),
+        personas.update_persona(BERT, made.id, PersonaChange(name="Mine")),
+        personas.delete_persona(BERT, made.id),
     ):
         with pytest.raises(NotFound, match=made.id):
             await forbidden
-    assert await personas.get(ANNA, made.id) == made
+    assert await personas.get_persona(ANNA, made.id) == made
 
 
 async def test_pages_hold_everyone_once(personas: Personas) -> None:
     for number in range(4):
-        await personas.create(ANNA, PersonaDraft(name=f"Cook {number}", description="Cooks."))
+        await personas.create_persona(ANNA, PersonaDraft(name=f"Cook {number}", description="Cooks."))
     seen: list[str] = []
     cursor: str | None = None
     sizes = []
     while True:
-        page = await personas.page(ANNA, cursor=cursor, limit=2)
+        page = await personas.list_personas(ANNA, cursor=cursor, limit=2)
         seen += [one.id for one in page.personas]
         sizes.append(len(page.personas))
         cursor = page.next
@@ -80,58 +80,60 @@ async def test_pages_hold_everyone_once(personas: Personas) -> None:
 
 
 async def test_a_change_leaves_the_rest_as_it_was(personas: Personas) -> None:
-    made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks.", traits=("warm",)))
-    changed = await personas.change(ANNA, made.id, PersonaChange(name="Chef", traits=()))
+    made = await personas.create_persona(
+        ANNA, PersonaDraft(name="Cook", description="Cooks.", traits=("warm",))
+    )
+    changed = await personas.update_persona(ANNA, made.id, PersonaChange(name="Chef", traits=()))
     assert (changed.name, changed.traits, changed.description) == ("Chef", (), "Cooks.")
-    assert await personas.change(ANNA, made.id, PersonaChange()) == changed
+    assert await personas.update_persona(ANNA, made.id, PersonaChange()) == changed
 
 
 async def test_a_persona_never_becomes_nobody(personas: Personas) -> None:
-    made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     with pytest.raises(UsageError, match="keep one"):
-        await personas.change(ANNA, made.id, PersonaChange(description=" "))
-    assert await personas.get(ANNA, made.id) == made
+        await personas.update_persona(ANNA, made.id, PersonaChange(description=" "))
+    assert await personas.get_persona(ANNA, made.id) == made
 
 
 async def test_shipped_ones_stay_as_they_are(personas: Personas) -> None:
-    with pytest.raises(Refused, match="make a copy"):
-        await personas.change(ANNA, "shipped_sceptic", PersonaChange(name="Believer"))
-    with pytest.raises(Refused, match="make a copy"):
-        await personas.delete(ANNA, "shipped_sceptic")
+    with pytest.raises(Forbidden, match="make a copy"):
+        await personas.update_persona(ANNA, "shipped_sceptic", PersonaChange(name="Believer"))
+    with pytest.raises(Forbidden, match="make a copy"):
+        await personas.delete_persona(ANNA, "shipped_sceptic")
 
 
 async def test_uses_are_counted_for_each_tenant(personas: Personas) -> None:
-    made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     for completed in (True, True, False, True):
-        await personas.count(ANNA, made.id, completed=completed)
-        await personas.count(ANNA, "shipped_sceptic", completed=False)
-    cook = await personas.get(ANNA, made.id)
+        await personas.count_use(ANNA, made.id, completed=completed)
+        await personas.count_use(ANNA, "shipped_sceptic", completed=False)
+    cook = await personas.get_persona(ANNA, made.id)
     assert (cook.uses, cook.success_rate, cook.level) == (4, 0.75, 1)
-    shipped, own = (await personas.page(ANNA)).personas
+    shipped, own = (await personas.list_personas(ANNA)).personas
     assert (shipped.uses, shipped.success_rate) == (4, 0.0)
     assert own == cook
-    assert await personas.get(BERT, "shipped_sceptic") == SCEPTIC
+    assert await personas.get_persona(BERT, "shipped_sceptic") == SCEPTIC
 
 
 async def test_uses_that_end_at_the_same_time_are_all_counted(personas: Personas) -> None:
-    await asyncio.gather(*(personas.count(ANNA, "shipped_sceptic", completed=True) for _ in range(20)))
-    sceptic = await personas.get(ANNA, "shipped_sceptic")
+    await asyncio.gather(*(personas.count_use(ANNA, "shipped_sceptic", completed=True) for _ in range(20)))
+    sceptic = await personas.get_persona(ANNA, "shipped_sceptic")
     assert (sceptic.uses, sceptic.level) == (20, 3)
 
 
 async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas, database: Database) -> None:
-    made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    await personas.count(ANNA, made.id, completed=True)
-    await personas.delete(ANNA, made.id)
+    made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    await personas.count_use(ANNA, made.id, completed=True)
+    await personas.delete_persona(ANNA, made.id)
     with pytest.raises(NotFound):
-        await personas.get(ANNA, made.id)
+        await personas.get_persona(ANNA, made.id)
     async with database.read() as connection:
         assert (await connection.execute(select(persona_use))).all() == []
     with pytest.raises(NotFound):
-        await personas.delete(ANNA, made.id)
+        await personas.delete_persona(ANNA, made.id)
 
 
 async def test_names_are_those_of_ones_own_and_of_the_shipped_ones(personas: Personas) -> None:
     for owner, name in ((ANNA, "Cook"), (ANNA, "Smith"), (BERT, "Baker")):
-        await personas.create(owner, PersonaDraft(name=name, description="Works."))
-    assert await personas.names(ANNA) == ["Smith", "Cook", "Sceptic"]
+        await personas.create_persona(owner, PersonaDraft(name=name, description="Works."))
+    assert await personas.persona_names(ANNA) == ["Smith", "Cook", "Sceptic"]

@@ -5,7 +5,7 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.library.patterns import Consolidations
 from moot.store.library.projects import Projects
 from moot.types.errors import NotFound
-from moot.types.knowledge import FoundPattern
+from moot.types.knowledge import ExtractedPattern
 from moot.types.projects import PostChange, PostDraft, Project, ProjectChange, ProjectDraft
 from tests.store.people import ANNA, BERT, discuss, settle
 
@@ -18,11 +18,13 @@ async def projects(database: Database) -> Projects:
 
 @pytest.fixture
 async def moot(projects: Projects) -> Project:
-    return await projects.create(ANNA, ProjectDraft(name="Moot", description="A table.", repository="a/moot"))
+    return await projects.create_project(
+        ANNA, ProjectDraft(name="Moot", description="A table.", repository="a/moot")
+    )
 
 
-def found(title: str, frequency: int) -> FoundPattern:
-    return FoundPattern(
+def found(title: str, frequency: int) -> ExtractedPattern:
+    return ExtractedPattern(
         kind="pattern",
         title=title,
         description="So it is.",
@@ -34,42 +36,42 @@ def found(title: str, frequency: int) -> FoundPattern:
 
 async def test_a_project_is_kept_changed_and_deleted(projects: Projects, moot: Project) -> None:
     assert moot.id.startswith("project_")
-    assert await projects.get(ANNA, moot.id) == moot
-    changed = await projects.change(ANNA, moot.id, ProjectChange(description=""))
+    assert await projects.get_project(ANNA, moot.id) == moot
+    changed = await projects.update_project(ANNA, moot.id, ProjectChange(description=""))
     assert (changed.name, changed.description, changed.repository) == ("Moot", "", "a/moot")
-    assert await projects.change(ANNA, moot.id, ProjectChange()) == changed
-    await projects.delete(ANNA, moot.id)
+    assert await projects.update_project(ANNA, moot.id, ProjectChange()) == changed
+    await projects.delete_project(ANNA, moot.id)
     with pytest.raises(NotFound, match=moot.id):
-        await projects.get(ANNA, moot.id)
+        await projects.get_project(ANNA, moot.id)
 
 
 async def test_a_project_is_its_tenants(projects: Projects, moot: Project) -> None:
     post = await projects.add_post(ANNA, moot.id, PostDraft(title="News"))
-    other = await projects.create(BERT, ProjectDraft(name="Other"))
+    other = await projects.create_project(BERT, ProjectDraft(name="Other"))
     for forbidden in (
-        projects.get(BERT, moot.id),
-        projects.change(BERT, moot.id, ProjectChange(name="Mine")),
-        projects.delete(BERT, moot.id),
-        projects.posts(BERT, moot.id),
+        projects.get_project(BERT, moot.id),
+        projects.update_project(BERT, moot.id, ProjectChange(name="Mine")),
+        projects.delete_project(BERT, moot.id),
+        projects.list_posts(BERT, moot.id),
         projects.add_post(BERT, moot.id, PostDraft(title="Mine")),
-        projects.change_post(BERT, moot.id, post.id, PostChange(title="Mine")),
-        projects.change_post(BERT, other.id, post.id, PostChange(title="Mine")),
+        projects.update_post(BERT, moot.id, post.id, PostChange(title="Mine")),
+        projects.update_post(BERT, other.id, post.id, PostChange(title="Mine")),
         projects.delete_post(BERT, moot.id, post.id),
         projects.delete_post(BERT, other.id, post.id),
-        projects.context(BERT, moot.id),
+        projects.project_facts(BERT, moot.id),
     ):
         with pytest.raises(NotFound):
             await forbidden
-    assert [one.id for one in (await projects.page(BERT)).projects] == [other.id]
-    assert (await projects.posts(ANNA, moot.id)).posts == (post,)
+    assert [one.id for one in (await projects.list_projects(BERT)).projects] == [other.id]
+    assert (await projects.list_posts(ANNA, moot.id)).posts == (post,)
 
 
 async def test_pages_are_newest_first(projects: Projects) -> None:
-    made = [(await projects.create(ANNA, ProjectDraft(name=f"P{n}"))).id for n in range(3)]
+    made = [(await projects.create_project(ANNA, ProjectDraft(name=f"P{n}"))).id for n in range(3)]
     newest = sorted(made, reverse=True)
-    first = await projects.page(ANNA, limit=2)
+    first = await projects.list_projects(ANNA, limit=2)
     assert [one.id for one in first.projects] == newest[:2]
-    rest = await projects.page(ANNA, limit=2, cursor=first.next)
+    rest = await projects.list_projects(ANNA, limit=2, cursor=first.next)
     assert [one.id for one in rest.projects] == newest[2:]
     assert rest.next is None
 
@@ -77,21 +79,21 @@ async def test_pages_are_newest_first(projects: Projects) -> None:
 async def test_posts_are_drafts_until_they_are_published(projects: Projects, moot: Project) -> None:
     draft = await projects.add_post(ANNA, moot.id, PostDraft(title="News", excerpt="Soon."))
     assert draft.published_at is None
-    published = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=True))
+    published = await projects.update_post(ANNA, moot.id, draft.id, PostChange(published=True))
     assert published.published_at is not None
-    again = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=True, title="Old news"))
+    again = await projects.update_post(ANNA, moot.id, draft.id, PostChange(published=True, title="Old news"))
     assert (again.published_at, again.title, again.excerpt) == (published.published_at, "Old news", "Soon.")
-    assert (await projects.change_post(ANNA, moot.id, draft.id, PostChange())) == again
-    taken_back = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=False))
+    assert (await projects.update_post(ANNA, moot.id, draft.id, PostChange())) == again
+    taken_back = await projects.update_post(ANNA, moot.id, draft.id, PostChange(published=False))
     assert taken_back.published_at is None
     await projects.delete_post(ANNA, moot.id, draft.id)
-    assert (await projects.posts(ANNA, moot.id)).posts == ()
+    assert (await projects.list_posts(ANNA, moot.id)).posts == ()
 
 
 async def test_posts_come_in_pages(projects: Projects, moot: Project) -> None:
     made = [(await projects.add_post(ANNA, moot.id, PostDraft(title=f"P{n}"))).id for n in range(3)]
-    first = await projects.posts(ANNA, moot.id, limit=2)
-    rest = await projects.posts(ANNA, moot.id, limit=2, cursor=first.next)
+    first = await projects.list_posts(ANNA, moot.id, limit=2)
+    rest = await projects.list_posts(ANNA, moot.id, limit=2, cursor=first.next)
     assert [one.id for one in (*first.posts, *rest.posts)] == sorted(made, reverse=True)
     assert rest.next is None
 
@@ -101,15 +103,15 @@ async def test_discussions_outlive_their_project(
 ) -> None:
     kept = await discuss(database, ANNA, "Hello", project=moot.id)
     await projects.add_post(ANNA, moot.id, PostDraft(title="News"))
-    await projects.delete(ANNA, moot.id)
-    assert (await Discussions(database).get(ANNA, kept.id)).project is None
+    await projects.delete_project(ANNA, moot.id)
+    assert (await Discussions(database).get_discussion(ANNA, kept.id)).project is None
 
 
 async def test_only_the_five_newest_published_posts_are_told(projects: Projects, moot: Project) -> None:
     for number in range(7):
         await projects.add_post(ANNA, moot.id, PostDraft(title=f"P{number}", published=True))
     await projects.add_post(ANNA, moot.id, PostDraft(title="a draft"))
-    facts = await projects.context(ANNA, moot.id)
+    facts = await projects.project_facts(ANNA, moot.id)
     assert facts.project == moot
     assert [post.title for post in facts.posts] == ["P6", "P5", "P4", "P3", "P2"]
 
@@ -118,13 +120,15 @@ async def test_ten_patterns_of_the_newest_completed_consolidation_are_told(
     projects: Projects, moot: Project, database: Database
 ) -> None:
     consolidations = Consolidations(database)
-    assert (await projects.context(ANNA, moot.id)).patterns == ()
-    old = await consolidations.start(ANNA, moot.id, "scripted/echo")
-    await consolidations.complete(ANNA, old, "scripted/echo", [found("old", 99)])
-    new = await consolidations.start(ANNA, moot.id, "scripted/echo")
-    await consolidations.complete(ANNA, new, "scripted/echo", [found(f"{n:02}", n) for n in range(1, 13)])
-    failed = await consolidations.start(ANNA, moot.id, "scripted/echo")
-    await consolidations.fail(ANNA, failed, "It broke.")
-    await consolidations.start(ANNA, moot.id, "scripted/echo")  # and one that is running
-    told = (await projects.context(ANNA, moot.id)).patterns
+    assert (await projects.project_facts(ANNA, moot.id)).patterns == ()
+    old = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+    await consolidations.complete_consolidation(ANNA, old, "scripted/echo", [found("old", 99)])
+    new = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+    await consolidations.complete_consolidation(
+        ANNA, new, "scripted/echo", [found(f"{n:02}", n) for n in range(1, 13)]
+    )
+    failed = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+    await consolidations.fail_consolidation(ANNA, failed, "It broke.")
+    await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")  # and one that is running
+    told = (await projects.project_facts(ANNA, moot.id)).patterns
     assert [pattern.frequency for pattern in told] == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]

@@ -5,22 +5,22 @@ from sqlalchemy import select, update
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
-from moot.store.library.summaries import Recaps
+from moot.store.library.summaries import DiscussionSummaries
 from moot.store.schema import charge as charges
 from moot.store.schema import message as messages
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
-from moot.types.knowledge import Recap
+from moot.types.knowledge import DiscussionSummary
 from tests.store.people import ANNA, BERT, discuss, settle
 
 CHARGE = Charge(purpose="recap", model="a/b", usage=Usage(1, 2), cost=0.5)
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1", run="run_1")
 
 
-async def a_recap(database: Database) -> Recap:
+async def a_recap(database: Database) -> DiscussionSummary:
     await settle(database)
     about = await discuss(database, ANNA, "Round?", "Round.")
-    return Recap(
+    return DiscussionSummary(
         id="recap_1", discussion=about.id, points=("a", "b", "c"), messages=2, model="a/b", created_at=1.0
     )
 
@@ -28,16 +28,19 @@ async def a_recap(database: Database) -> Recap:
 async def test_the_newest_counts_and_older_ones_stay(database: Database) -> None:
     old = await a_recap(database)
     new = replace(old, id="recap_2", created_at=2.0)
-    recaps = Recaps(database)
-    assert await recaps.newest(ANNA, old.discussion) is None
+    recaps = DiscussionSummaries(database)
+    assert await recaps.newest_summary(ANNA, old.discussion) is None
     for one in (new, old):
-        await recaps.keep(PAYER, one, replace(CHARGE, id=one.id))
-    assert await recaps.newest(ANNA, old.discussion) == new
-    assert await recaps.several(ANNA, ["recap_1", "recap_2", "recap_0"]) == {"recap_1": old, "recap_2": new}
+        await recaps.save_summary(PAYER, one, replace(CHARGE, id=one.id))
+    assert await recaps.newest_summary(ANNA, old.discussion) == new
+    assert await recaps.summaries_by_ids(ANNA, ["recap_1", "recap_2", "recap_0"]) == {
+        "recap_1": old,
+        "recap_2": new,
+    }
 
 
 async def test_it_is_paid_with_being_kept(database: Database) -> None:
-    await Recaps(database).keep(PAYER, await a_recap(database), CHARGE)
+    await DiscussionSummaries(database).save_summary(PAYER, await a_recap(database), CHARGE)
     async with database.read() as connection:
         (row,) = await connection.execute(select(charges))
     assert (row.purpose, row.run, row.cost) == ("recap", "run_1", 0.5)
@@ -45,24 +48,27 @@ async def test_it_is_paid_with_being_kept(database: Database) -> None:
 
 async def test_anothers_is_not_there(database: Database) -> None:
     new = await a_recap(database)
-    await Recaps(database).keep(PAYER, new, CHARGE)
-    assert await Recaps(database).newest(BERT, new.discussion) is None
-    assert await Recaps(database).several(BERT, [new.id]) == {}
-    assert await Recaps(database).titled(BERT, lambda _: True) == []
+    await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
+    assert await DiscussionSummaries(database).newest_summary(BERT, new.discussion) is None
+    assert await DiscussionSummaries(database).summaries_by_ids(BERT, [new.id]) == {}
+    assert await DiscussionSummaries(database).find_by_title(BERT, lambda _: True) == []
 
 
 async def test_it_goes_with_its_discussion(database: Database) -> None:
     new = await a_recap(database)
-    await Recaps(database).keep(PAYER, new, CHARGE)
-    await Discussions(database).delete(ANNA, new.discussion)
-    assert await Recaps(database).several(ANNA, [new.id]) == {}
+    await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
+    await Discussions(database).delete_discussion(ANNA, new.discussion)
+    assert await DiscussionSummaries(database).summaries_by_ids(ANNA, [new.id]) == {}
 
 
 async def test_discussions_are_found_by_title_the_newest_first(database: Database) -> None:
     await settle(database)
     old, _, new = [await discuss(database, title=title) for title in ("Tables", "Chairs", "tables")]
     fits = "tables".__eq__
-    assert await Recaps(database).titled(ANNA, lambda title: fits(title.casefold())) == [new.id, old.id]
+    assert await DiscussionSummaries(database).find_by_title(ANNA, lambda title: fits(title.casefold())) == [
+        new.id,
+        old.id,
+    ]
 
 
 async def test_only_what_everybody_could_hear_is_counted(database: Database) -> None:
@@ -74,8 +80,8 @@ async def test_only_what_everybody_could_hear_is_counted(database: Database) -> 
         {"status": "failed"},
         {"content": ""},
     ]
-    said = await Discussions(database).messages(about.id)
+    said = await Discussions(database).list_messages(about.id)
     async with database.write() as connection:
         for one, values in zip(said, unheard, strict=False):
             await connection.execute(update(messages).where(messages.c.id == one.id).values(**values))
-    assert await Recaps(database).heard(about.id) == 2
+    assert await DiscussionSummaries(database).count_public_messages(about.id) == 2

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from moot.store.database import Database
-from moot.store.runs.approvals import Call, Permissions
+from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
@@ -14,7 +14,7 @@ STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
 
 
 @pytest.fixture
-async def call(database: Database) -> Call:
+async def call(database: Database) -> RequestedCall:
     await settle(database)
     await employ(database, WORKER)
     run = await start(database, await discuss(database))
@@ -22,68 +22,68 @@ async def call(database: Database) -> Call:
 
 
 async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(
-    database: Database, call: Call
+    database: Database, call: RequestedCall
 ) -> None:
-    permissions = Permissions(database)
+    permissions = Approvals(database)
     told: list[str] = []
-    database.listen("moot_control", told.append)
-    await permissions.ask(call)
-    assert (await Runs(database).wishes(call.run)).answers == {}
-    await permissions.answer(CALLER, call.run, "call_1", "allow")
-    assert (await Runs(database).wishes(call.run)).answers == {"call_1": "allow"}
+    database.subscribe("moot_control", told.append)
+    await permissions.request_approval(call)
+    assert (await Runs(database).pending_commands(call.run)).approval_decisions == {}
+    await permissions.resolve_approval(CALLER, call.run, "call_1", "allow")
+    assert (await Runs(database).pending_commands(call.run)).approval_decisions == {"call_1": "allow"}
     assert told == ([] if database.is_postgres else [call.run])
     with pytest.raises(Conflict, match="Nobody waits"):
-        await permissions.answer(CALLER, call.run, "call_1", "refuse")
+        await permissions.resolve_approval(CALLER, call.run, "call_1", "refuse")
 
 
 async def test_nobody_answers_for_another_tenant_or_to_what_nobody_asked(
-    database: Database, call: Call
+    database: Database, call: RequestedCall
 ) -> None:
-    permissions = Permissions(database)
-    await permissions.ask(call)
+    permissions = Approvals(database)
+    await permissions.request_approval(call)
     for who, run, id in (
         (STRANGER, call.run, "call_1"),
         (CALLER, "run_none", "call_1"),
         (CALLER, call.run, "call_2"),
     ):
         with pytest.raises(NotFound):
-            await permissions.answer(who, run, id, "allow")
-    assert (await Runs(database).wishes(call.run)).answers == {}
+            await permissions.resolve_approval(who, run, id, "allow")
+    assert (await Runs(database).pending_commands(call.run)).approval_decisions == {}
 
 
 async def test_always_is_for_the_rest_of_the_discussion_and_for_that_tool(
-    database: Database, call: Call
+    database: Database, call: RequestedCall
 ) -> None:
-    permissions = Permissions(database)
-    await permissions.ask(call)
-    assert not await permissions.is_given(call.discussion, call.tool)
-    await permissions.answer(CALLER, call.run, "call_1", "always")
-    assert await permissions.is_given(call.discussion, call.tool)
-    assert not await permissions.is_given(call.discussion, "notes/delete")
-    assert not await permissions.is_given("dis_other", call.tool)
+    permissions = Approvals(database)
+    await permissions.request_approval(call)
+    assert not await permissions.is_always_allowed(call.discussion, call.tool)
+    await permissions.resolve_approval(CALLER, call.run, "call_1", "always")
+    assert await permissions.is_always_allowed(call.discussion, call.tool)
+    assert not await permissions.is_always_allowed(call.discussion, "notes/delete")
+    assert not await permissions.is_always_allowed("dis_other", call.tool)
 
 
-async def test_what_was_withdrawn_is_not_answered_any_more(database: Database, call: Call) -> None:
-    permissions = Permissions(database)
-    await permissions.ask(call)
-    await permissions.ask(replace(call, id="call_2"))
-    await permissions.withdraw("call_1")
-    await permissions.withdraw_all(call.run)
+async def test_what_was_withdrawn_is_not_answered_any_more(database: Database, call: RequestedCall) -> None:
+    permissions = Approvals(database)
+    await permissions.request_approval(call)
+    await permissions.request_approval(replace(call, id="call_2"))
+    await permissions.withdraw_request("call_1")
+    await permissions.withdraw_run_requests(call.run)
     for id in ("call_1", "call_2"):
         with pytest.raises(Conflict):
-            await permissions.answer(CALLER, call.run, id, "allow")
+            await permissions.resolve_approval(CALLER, call.run, id, "allow")
 
 
 async def test_a_call_that_began_is_known_to_the_next_attempt_at_its_turn_only(
-    database: Database, call: Call
+    database: Database, call: RequestedCall
 ) -> None:
-    permissions = Permissions(database)
-    await permissions.ask(call)
+    permissions = Approvals(database)
+    await permissions.request_approval(call)
     again = replace(call, id="call_2", attempt="try_2")
-    assert not await permissions.was_begun(again)
-    await permissions.begin(call)
-    await permissions.begin(replace(call, id="call_3", tool="notes/read"))
-    assert await permissions.was_begun(again)
-    assert not await permissions.was_begun(call)
+    assert not await permissions.has_earlier_start(again)
+    await permissions.record_call_start(call)
+    await permissions.record_call_start(replace(call, id="call_3", tool="notes/read"))
+    assert await permissions.has_earlier_start(again)
+    assert not await permissions.has_earlier_start(call)
     for other in ({"round": 1}, {"stage": "debate"}, {"participant": "beta"}, {"tool": "notes/delete"}):
-        assert not await permissions.was_begun(replace(again, **other))
+        assert not await permissions.has_earlier_start(replace(again, **other))

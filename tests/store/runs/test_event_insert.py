@@ -10,30 +10,37 @@ from msgspec.structs import replace
 
 from moot.store import database as module
 from moot.store.database import Database
-from moot.store.runs.event_insert import RUNS_A_SIGNAL, Entry, add, add_within, news_of_others, signals
-from moot.store.runs.event_log import Events
-from moot.store.runs.runs import Claim
-from moot.types.errors import StoreUnavailable
-from moot.types.participants import seat
-from moot.types.run_plan import Plan
+from moot.store.runs.event_insert import (
+    RUNS_PER_SIGNAL,
+    EventLogEntry,
+    decode_signal,
+    encode_signals,
+    insert_events,
+    insert_events_in_transaction,
+)
+from moot.store.runs.event_log import EventLog
+from moot.store.runs.runs import RunLease
+from moot.types.errors import DatabaseUnavailable
+from moot.types.participants import make_participants
+from moot.types.run_plan import RunPlan
 from tests.databases import migrated
 from tests.store.people import discuss
 from tests.store.running import OTHER, claim, claimed, first_run
 from tests.store.test_database import locked
 
-Way = Callable[[Database, Sequence[Entry]], Awaitable[set[str]]]
+Way = Callable[[Database, Sequence[EventLogEntry]], Awaitable[set[str]]]
 
 
-def entry(claim: Claim, first: int, *bodies: str) -> Entry:
-    return Entry(claim, first, list(bodies))
+def entry(claim: RunLease, first: int, *bodies: str) -> EventLogEntry:
+    return EventLogEntry(claim, first, list(bodies))
 
 
-async def within(database: Database, entries: Sequence[Entry]) -> set[str]:
+async def within(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
     async with database.write() as connection:
-        return await add_within(database, connection, entries)
+        return await insert_events_in_transaction(database, connection, entries)
 
 
-@pytest.mark.parametrize("way", [add, within])
+@pytest.mark.parametrize("way", [insert_events, within])
 async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
     database: Database, way: Way
 ) -> None:
@@ -44,33 +51,33 @@ async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
     batch = [entry(lost, 2, "stale"), entry(mine, 1, words, "b"), entry(mine, 3)]
     for _ in range(2):
         assert await way(database, batch) == {mine.run}
-    assert await Events(database).read(lost.run, 0) == [(1, "a")]
-    assert await Events(database).read(mine.run, 0) == [(1, words), (2, "b")]
+    assert await EventLog(database).read_events(lost.run, 0) == [(1, "a")]
+    assert await EventLog(database).read_events(mine.run, 0) == [(1, words), (2, "b")]
 
 
 async def test_many_may_add_at_once(database: Database) -> None:
     run = await first_run(database)
     batches = [[entry(run, n, str(n))] for n in range(1, 21)]
-    assert await asyncio.gather(*(add(database, batch) for batch in batches)) == [{run.run}] * 20
-    assert await Events(database).read(run.run, 0) == [(n, str(n)) for n in range(1, 21)]
+    assert await asyncio.gather(*(insert_events(database, batch) for batch in batches)) == [{run.run}] * 20
+    assert await EventLog(database).read_events(run.run, 0) == [(n, str(n)) for n in range(1, 21)]
 
 
 async def test_29_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
     async with migrated("postgres", tmp_path) as database:
         run = await first_run(database)
-        await add(database, [entry(run, 1, "a")])
-        async with database.own_connection() as connection:
+        await insert_events(database, [entry(run, 1, "a")])
+        async with database.log_connection() as connection:
             pid = connection.get_server_pid()
         other = await asyncpg.connect(database.url)
         await other.execute("SELECT pg_terminate_backend($1, 5000)", pid)
         await other.close()
         for _ in range(2):
             try:
-                await add(database, [entry(run, 2, "b")])
-            except StoreUnavailable:
+                await insert_events(database, [entry(run, 2, "b")])
+            except DatabaseUnavailable:
                 continue
             break
-        assert await Events(database).read(run.run, 0) == [(1, "a"), (2, "b")]
+        assert await EventLog(database).read_events(run.run, 0) == [(1, "a"), (2, "b")]
 
 
 async def test_30_a_file_that_somebody_holds_is_busy_and_nothing_is_left_half_done(
@@ -79,46 +86,46 @@ async def test_30_a_file_that_somebody_holds_is_busy_and_nothing_is_left_half_do
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
     async with migrated("sqlite", tmp_path) as database:
         run = await first_run(database)
-        with locked(database.path), pytest.raises(StoreUnavailable, match="busy"):
-            await add(database, [entry(run, 1, "a")])
-        assert await add(database, [entry(run, 1, "a")]) == {run.run}
-        assert await Events(database).read(run.run, 0) == [(1, "a")]
+        with locked(database.path), pytest.raises(DatabaseUnavailable, match="busy"):
+            await insert_events(database, [entry(run, 1, "a")])
+        assert await insert_events(database, [entry(run, 1, "a")]) == {run.run}
+        assert await EventLog(database).read_events(run.run, 0) == [(1, "a")]
 
 
 async def test_a_statement_that_is_wrong_rolls_back(database: Database) -> None:
     run = await first_run(database)
     with pytest.raises(Exception, match=r"(?i)null|str"):
-        await add(database, [entry(run, 1, "a", None)])  # type: ignore[arg-type]
-    assert await add(database, [entry(run, 1, "b")]) == {run.run}
-    assert await Events(database).read(run.run, 0) == [(1, "b")]
+        await insert_events(database, [entry(run, 1, "a", None)])  # type: ignore[arg-type]
+    assert await insert_events(database, [entry(run, 1, "b")]) == {run.run}
+    assert await EventLog(database).read_events(run.run, 0) == [(1, "b")]
 
 
-PLAN = Plan(mode="single", participants=seat(("scripted/echo",)))
-CLAIM = Claim(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
+PLAN = RunPlan(mode="single", participants=make_participants(("scripted/echo",)))
+CLAIM = RunLease(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
 Ends = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=400)
 
 
 @given(ends=Ends)
 def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[tuple[int, int]]) -> None:
     entries = [
-        Entry(replace(CLAIM, run=f"run_{n:026}"), first, ["x"] * count)
+        EventLogEntry(replace(CLAIM, run=f"run_{n:026}"), first, ["x"] * count)
         for n, (first, count) in enumerate(ends)
     ]
-    told = list(signals("us", entries))
-    assert len(told) == -(-len(entries) // RUNS_A_SIGNAL)
+    told = list(encode_signals("us", entries))
+    assert len(told) == -(-len(entries) // RUNS_PER_SIGNAL)
     assert all(len(signal.encode()) < 8000 for signal in told)
-    heard = [news for signal in told for news in news_of_others("them", signal)]
-    assert heard == [(one.claim.run, one.first + len(one.bodies) - 1) for one in entries]
-    assert not any(list(news_of_others("us", signal)) for signal in told)
+    heard = [news for signal in told for news in decode_signal("them", signal)]
+    assert heard == [(one.lease.run, one.first_seq + len(one.bodies) - 1) for one in entries]
+    assert not any(list(decode_signal("us", signal)) for signal in told)
 
 
 async def test_29_a_connection_on_which_something_went_wrong_is_not_used_again(tmp_path: Path) -> None:
     async with migrated("postgres", tmp_path) as database:
-        async with database.own_connection() as first:
+        async with database.log_connection() as first:
             pass
         with pytest.raises(ZeroDivisionError):
-            async with database.own_connection() as again:
+            async with database.log_connection() as again:
                 assert again is first
                 raise ZeroDivisionError
-        async with database.own_connection() as other:
+        async with database.log_connection() as other:
             assert other is not first

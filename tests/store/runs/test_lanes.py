@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from moot.store.database import Database
-from moot.store.runs.lanes import Lanes, add_lanes, close_lanes, move
+from moot.store.runs.lanes import Lanes, add_lanes, fail_open_lanes, move_lane
 from moot.store.schema import lane as lanes_table
 from moot.types.debate import Lane, LaneStatus
 from tests.databases import migrated
@@ -30,7 +30,7 @@ moves = st.lists(st.tuples(st.sampled_from(STATUSES), st.booleans()), max_size=8
 
 async def moved(database: Database, run: str, to: Lane, *, retry: bool = False) -> bool:
     async with database.write() as connection:
-        return await move(connection, run, to, retry=retry)
+        return await move_lane(connection, run, to, retry=retry)
 
 
 async def put(database: Database, run: str, status: LaneStatus) -> None:
@@ -43,9 +43,9 @@ async def test_a_debate_begins_with_a_lane_for_each_who_speaks_and_other_modes_h
 ) -> None:
     run, _ = await first_debate(database)
     single = await start(database, await discuss(database))
-    found = await Lanes(database).of(run.id)
+    found = await Lanes(database).lanes_by_participant(run.id)
     assert found == {who: lane(who, "initial") for who in ("alpha", "beta", "gamma")}
-    assert await Lanes(database).of(single.id) == {}
+    assert await Lanes(database).lanes_by_participant(single.id) == {}
 
 
 @pytest.mark.parametrize("start_", STATUSES)
@@ -56,7 +56,7 @@ async def test_a_lane_goes_only_forward_and_into_an_error_from_wherever_it_speak
     for to in STATUSES:
         await put(database, run.id, start_)
         assert await moved(database, run.id, lane("beta", to)) == ((start_, to) in MAY)
-        found = await Lanes(database).of(run.id)
+        found = await Lanes(database).lanes_by_participant(run.id)
         assert found["beta"].status == (to if (start_, to) in MAY else start_)
         assert found["alpha"].status == start_, "the others stay where they are"
 
@@ -64,9 +64,11 @@ async def test_a_lane_goes_only_forward_and_into_an_error_from_wherever_it_speak
 async def test_an_error_keeps_its_words_and_a_retry_takes_them_away(database: Database) -> None:
     run, _ = await first_debate(database)
     await moved(database, run.id, lane("beta", "error", error="Key rejected.", late=True))
-    assert (await Lanes(database).of(run.id))["beta"] == lane("beta", error="Key rejected.", late=True)
+    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == lane(
+        "beta", error="Key rejected.", late=True
+    )
     assert await moved(database, run.id, lane("beta", "initial"), retry=True)
-    assert (await Lanes(database).of(run.id))["beta"] == lane("beta", "initial")
+    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == lane("beta", "initial")
 
 
 async def test_nobody_is_moved_who_has_no_lane(database: Database) -> None:
@@ -83,7 +85,7 @@ async def walk(database: Database, run: str, path: list[tuple[LaneStatus, bool]]
     at: LaneStatus = "initial"
     for to, retry in path:
         went = await moved(database, run, lane("alpha", to), retry=retry)
-        now = (await Lanes(database).of(run))["alpha"].status
+        now = (await Lanes(database).lanes_by_participant(run))["alpha"].status
         assert now == (to if went else at)
         if at == "error":
             assert went == retry, "only a retry leads out of an error, and it always does"
@@ -112,7 +114,7 @@ async def test_when_a_run_is_over_nobody_is_on_the_way_any_more(database: Databa
     await moved(database, run.id, lane("alpha", "debate"))
     await moved(database, run.id, lane("beta", "complete"))
     async with database.write() as connection:
-        await close_lanes(connection, run.id)
-    found = await Lanes(database).of(run.id)
+        await fail_open_lanes(connection, run.id)
+    found = await Lanes(database).lanes_by_participant(run.id)
     assert [found[who].status for who in ("alpha", "beta", "gamma")] == ["error", "complete", "error"]
     assert found["gamma"].error

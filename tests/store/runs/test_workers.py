@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from moot.store.runs.workers import Roll, Sign, hold_worker
-from moot.types.errors import Leaving
+from moot.store.runs.workers import WorkerRegistry, WorkerState, lock_worker
+from moot.types.errors import ShuttingDown
 from tests.databases import migrated
 
 
@@ -16,43 +16,46 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 async def test_who_has_joined_beats_until_somebody_takes_over(database: Database) -> None:
-    roll = Roll(database)
-    await roll.join("one")
-    assert await roll.beat("one")
-    assert await roll.signs() == {"one": Sign(1, None)}
-    assert await roll.claim("one", Sign(1, None), "other")
-    assert not await roll.beat("one")
-    await roll.strike_off("one")
-    assert await roll.signs() == {}
-    assert not await roll.beat("one")
+    roll = WorkerRegistry(database)
+    await roll.register("one")
+    assert await roll.send_heartbeat("one")
+    assert await roll.worker_states() == {"one": WorkerState(1, None)}
+    assert await roll.begin_takeover("one", WorkerState(1, None), "other")
+    assert not await roll.send_heartbeat("one")
+    await roll.deregister("one")
+    assert await roll.worker_states() == {}
+    assert not await roll.send_heartbeat("one")
 
 
 async def test_one_becomes_the_reaper_and_only_of_who_gave_no_sign(database: Database) -> None:
-    roll = Roll(database)
-    await roll.join("one")
-    seen = (await roll.signs())["one"]
-    await roll.beat("one")
-    assert not await roll.claim("one", seen, "other")
-    seen = (await roll.signs())["one"]
-    assert [await roll.claim("one", seen, name) for name in ("other", "third")] == [True, False]
-    assert await roll.signs() == {"one": Sign(1, "other")}
+    roll = WorkerRegistry(database)
+    await roll.register("one")
+    seen = (await roll.worker_states())["one"]
+    await roll.send_heartbeat("one")
+    assert not await roll.begin_takeover("one", seen, "other")
+    seen = (await roll.worker_states())["one"]
+    assert [await roll.begin_takeover("one", seen, name) for name in ("other", "third")] == [True, False]
+    assert await roll.worker_states() == {"one": WorkerState(1, "other")}
 
 
 async def test_who_has_left_and_who_was_never_here_are_noted_alike(database: Database) -> None:
-    roll = Roll(database)
-    await roll.join("one")
-    await roll.leave("one")
-    await roll.note_as_left("stranger")
-    assert await roll.signs() == {"one": Sign(0, "one"), "stranger": Sign(0, "stranger")}
+    roll = WorkerRegistry(database)
+    await roll.register("one")
+    await roll.mark_as_left("one")
+    await roll.register_as_left("stranger")
+    assert await roll.worker_states() == {
+        "one": WorkerState(0, "one"),
+        "stranger": WorkerState(0, "stranger"),
+    }
 
 
 async def test_who_is_being_taken_over_is_given_nothing_more(database: Database) -> None:
-    roll = Roll(database)
-    await roll.join("one")
+    roll = WorkerRegistry(database)
+    await roll.register("one")
     async with database.write() as connection:
-        await hold_worker(connection, "one")
-    await roll.leave("one")
+        await lock_worker(connection, "one")
+    await roll.mark_as_left("one")
     for name in ("one", "nobody"):
         async with database.write() as connection:
-            with pytest.raises(Leaving):
-                await hold_worker(connection, name)
+            with pytest.raises(ShuttingDown):
+                await lock_worker(connection, name)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.streaming.json_array.detect import find_opening, opens
+from moot.streaming.json_array.detect import find_answer_start, is_answer_start
 
 MARKS = st.lists(
     st.sampled_from([*"[]{}\"',:/ \n`a1-", '{"type":', '"key":', "true", "//", "/*", "*/", "key:"]),
@@ -36,7 +36,7 @@ MARKS = st.lists(
     ],
 )
 def test_the_answer_begins(written: str) -> None:
-    at, found = find_opening(written, 0, last=False)
+    at, found = find_answer_start(written, 0, is_final=False)
     assert found is True
     assert at == min(written.find(mark) for mark in "[{" if mark in written)
 
@@ -60,20 +60,20 @@ def test_the_answer_begins(written: str) -> None:
     ],
 )
 def test_prose_with_brackets_is_prose(written: str) -> None:
-    assert find_opening(written, 0, last=False) == (len(written), False)
+    assert find_answer_start(written, 0, is_final=False) == (len(written), False)
 
 
 @pytest.mark.parametrize("half", ["[", "[ /", "[{", "[[", "{", '{"ty', "[1", "[]"])
 def test_what_may_begin_waits_and_counts_at_the_end_if_nothing_is_before_it(half: str) -> None:
-    assert find_opening(half, 0, last=False) == (0, None)
-    assert find_opening(half, 0, last=True) == (0, True)
-    assert find_opening("x " + half, 0, last=True)[1] is False
+    assert find_answer_start(half, 0, is_final=False) == (0, None)
+    assert find_answer_start(half, 0, is_final=True) == (0, True)
+    assert find_answer_start("x " + half, 0, is_final=True)[1] is False
 
 
 @given(MARKS)
 def test_an_answer_never_changes_with_what_comes_later(written: str) -> None:
     for at in (at for at, mark in enumerate(written) if mark in "[{"):
-        answers = [opens(written[:length], at) for length in range(at + 1, len(written) + 1)]
+        answers = [is_answer_start(written[:length], at) for length in range(at + 1, len(written) + 1)]
         given = [answer for answer in answers if answer is not None]
         assert len(set(given)) <= 1
         assert given == answers[len(answers) - len(given) :]

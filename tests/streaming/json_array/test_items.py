@@ -1,4 +1,4 @@
-from moot.streaming.json_array.items import Item, action_of, has_type_text, is_speech
+from moot.streaming.json_array.items import ObjectItem, action_name_and_params, has_type_text, is_speech
 
 
 def test_speech_has_the_type_text_or_nothing_but_content() -> None:
@@ -16,9 +16,11 @@ def test_only_an_object_can_have_the_type_text() -> None:
 
 
 def test_an_action_without_parameters_has_empty_ones() -> None:
-    assert action_of(Item({"name": "a"})) == ("a", {})
-    assert action_of(Item({"name": "", "tool_name": "b", "params": None, "parameters": {"x": 1}})) == (
+    assert action_name_and_params(ObjectItem({"name": "a"})) == ("a", {})
+    assert action_name_and_params(
+        ObjectItem({"name": "", "tool_name": "b", "params": None, "parameters": {"x": 1}})
+    ) == (
         "b",
         {"x": 1},
     )
-    assert action_of(Item({"name": ["a"]})) is None
+    assert action_name_and_params(ObjectItem({"name": ["a"]})) is None

@@ -7,29 +7,36 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from moot.streaming.json_array.parser import LONGEST_CHATTER, ArrayReader, Grown, Item, Read, action_of
-from moot.streaming.json_array.repair import WINDOW
+from moot.streaming.json_array.parser import (
+    MAX_PREAMBLE_CHARS,
+    ArrayPiece,
+    JsonArrayParser,
+    ObjectItem,
+    SpeechDelta,
+    action_name_and_params,
+)
+from moot.streaming.json_array.repair import LOOKAHEAD_CHARS
 
-MOST_HELD = WINDOW + 2  # a quote, what may decide about it, and no more
+MOST_HELD = LOOKAHEAD_CHARS + 2  # a quote, what may decide about it, and no more
 OPEN = {"type": "action", "name": "wb_open", "params": {}}
 
 
-def joined(read: Sequence[Read]) -> list[str | dict[str, Any]]:
+def joined(read: Sequence[ArrayPiece]) -> list[str | dict[str, Any]]:
     """Speech between two items as one string, and the items."""
     found: list[str | dict[str, Any]] = []
     for one in read:
         match one, found:
-            case Grown(text), [*_, str()]:
+            case SpeechDelta(text), [*_, str()]:
                 found[-1] = f"{found[-1]}{text}"
-            case Grown(text), _:
+            case SpeechDelta(text), _:
                 found.append(text)
-            case Item(value), _:
+            case ObjectItem(value), _:
                 found.append(value)
     return found
 
 
 def read(*chunks: str) -> list[str | dict[str, Any]]:
-    reader = ArrayReader()
+    reader = JsonArrayParser()
     return joined([*(one for chunk in chunks for one in reader.feed(chunk)), *reader.close()])
 
 
@@ -59,20 +66,20 @@ def test_speech_and_actions_come_in_their_order() -> None:
 
 
 def test_speech_comes_as_it_grows_and_an_action_as_soon_as_it_is_whole() -> None:
-    reader = ArrayReader()
-    assert reader.feed('[{"type":"text","content":"Lo') == [Grown("Lo")]
-    assert reader.feed("ok at") == [Grown("ok at")]
-    assert reader.feed(' this."}, {"type":"action","name":"wb_open","params":{}') == [Grown(" this.")]
-    assert reader.feed("}") == [Item(OPEN)]
-    assert reader.feed(',"Well') == [Grown(" Well")]
+    reader = JsonArrayParser()
+    assert reader.feed('[{"type":"text","content":"Lo') == [SpeechDelta("Lo")]
+    assert reader.feed("ok at") == [SpeechDelta("ok at")]
+    assert reader.feed(' this."}, {"type":"action","name":"wb_open","params":{}') == [SpeechDelta(" this.")]
+    assert reader.feed("}") == [ObjectItem(OPEN)]
+    assert reader.feed(',"Well') == [SpeechDelta(" Well")]
 
 
 def test_a_text_before_its_type_waits_for_it() -> None:
-    reader = ArrayReader()
+    reader = JsonArrayParser()
     assert reader.feed('[{"content":"Now.", "ty') == []
     assert reader.feed('pe":"text"') == []
     assert reader.feed(", ") == []
-    assert reader.feed('"more": 1') == [Grown("Now.")]
+    assert reader.feed('"more": 1') == [SpeechDelta("Now.")]
 
 
 def test_an_object_without_type_is_speech_if_it_has_content_and_no_name() -> None:
@@ -103,7 +110,7 @@ def test_a_space_keeps_texts_apart_unless_there_is_white_space() -> None:
 
 
 def test_brackets_in_strings_and_nested_arrays_do_not_end_the_array() -> None:
-    reader = ArrayReader()
+    reader = JsonArrayParser()
     for chunk in (
         '[{"type":"text","content":"see [1]',
         " and ]",
@@ -112,26 +119,26 @@ def test_brackets_in_strings_and_nested_arrays_do_not_end_the_array() -> None:
     ):
         reader.feed(chunk)
         assert not reader.closed
-    assert reader.feed("}}") == [Item({"name": "x", "params": {"a": [[1], [2]]}})]
+    assert reader.feed("}}") == [ObjectItem({"name": "x", "params": {"a": [[1], [2]]}})]
     assert not reader.closed
     reader.feed("]")
     assert reader.closed
 
 
 def test_what_follows_the_array_is_not_read() -> None:
-    reader = ArrayReader()
-    assert reader.feed('["a"] ["b"]') == [Grown("a")]
+    reader = JsonArrayParser()
+    assert reader.feed('["a"] ["b"]') == [SpeechDelta("a")]
     assert reader.feed('[{"type":"text","content":"c"}]') == []
     assert reader.close() == []
     assert reader.feed('["d"]') == []
 
 
 def test_an_action_is_named_in_either_spelling() -> None:
-    assert action_of(Item(OPEN)) == ("wb_open", {})
-    assert action_of(Item({"tool_name": "a", "parameters": {"x": 1}})) == ("a", {"x": 1})
-    assert action_of(Item({"name": "a", "params": "none"})) == ("a", {})
-    assert action_of(Item({"name": 5})) is None
-    assert action_of(Item({"params": {}})) is None
+    assert action_name_and_params(ObjectItem(OPEN)) == ("wb_open", {})
+    assert action_name_and_params(ObjectItem({"tool_name": "a", "parameters": {"x": 1}})) == ("a", {"x": 1})
+    assert action_name_and_params(ObjectItem({"name": "a", "params": "none"})) == ("a", {})
+    assert action_name_and_params(ObjectItem({"name": 5})) is None
+    assert action_name_and_params(ObjectItem({"params": {}})) is None
 
 
 # Around the array
@@ -177,10 +184,10 @@ def test_prose_without_an_array_is_speech(prose: str) -> None:
 
 
 def test_long_prose_is_streamed_and_an_array_after_it_is_part_of_it() -> None:
-    reader = ArrayReader()
-    assert reader.feed("x" * (LONGEST_CHATTER - 1)) == []
-    assert reader.feed("yz") == [Grown("x" * (LONGEST_CHATTER - 1) + "yz")]
-    assert reader.feed(' ["a') == [Grown(' ["a')]
+    reader = JsonArrayParser()
+    assert reader.feed("x" * (MAX_PREAMBLE_CHARS - 1)) == []
+    assert reader.feed("yz") == [SpeechDelta("x" * (MAX_PREAMBLE_CHARS - 1) + "yz")]
+    assert reader.feed(' ["a') == [SpeechDelta(' ["a')]
 
 
 @pytest.mark.parametrize("empty", ["[]", "```json\n[ ]\n```", "Nothing to add:\n[]\n", "", " \n"])
@@ -410,8 +417,10 @@ def test_an_undamaged_array_gives_what_json_gives(
     array: list[Any], indent: int | None, ascii: bool, seed: int
 ) -> None:
     written = json.dumps(array, indent=indent, ensure_ascii=ascii)
-    wanted = joined([Grown(one) if isinstance(one, str) else Item(one) for one in meant(json.loads(written))])
-    reader = ArrayReader()
+    wanted = joined(
+        [SpeechDelta(one) if isinstance(one, str) else ObjectItem(one) for one in meant(json.loads(written))]
+    )
+    reader = JsonArrayParser()
     found = joined([one for chunk in cuts(written, seed) for one in reader.feed(chunk)] + reader.close())
     assert found == wanted
     assert reader.closed
@@ -452,7 +461,7 @@ def test_speech_is_never_far_behind(content: str, seed: int) -> None:
     written = json.dumps(content)[1:-1]
     for stray in (written, written.replace('\\"', '"')):
         cut = seed % (len(stray) + 1)
-        reader = ArrayReader()
+        reader = JsonArrayParser()
         heard = joined(reader.feed('[{"type":"text","content":"' + stray[:cut]))
         rest = joined(reader.close())
         assert len("".join(map(str, rest))) <= MOST_HELD, heard
@@ -477,10 +486,10 @@ def test_speech_is_never_far_behind(content: str, seed: int) -> None:
 )
 def test_no_more_is_kept_than_is_in_doubt(unit: str) -> None:
     """Whatever is kept is read again with the next chunk: if it is little, the work is linear."""
-    reader = ArrayReader()
+    reader = JsonArrayParser()
     reader.feed('[{"type":"text","content":"')
     for _ in range(2_000):
         reader.feed(unit)
-        assert len(reader._text) <= WINDOW + 1
-        assert len(reader._nest) <= 2
-    assert len(reader._parts) <= 2
+        assert len(reader._buffer) <= LOOKAHEAD_CHARS + 1
+        assert len(reader._containers) <= 2
+    assert len(reader._string_parts) <= 2

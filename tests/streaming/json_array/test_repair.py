@@ -6,16 +6,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moot.streaming.json_array.repair import (
-    WINDOW,
+    LOOKAHEAD_CHARS,
     Scalar,
-    begins_object,
-    begins_pair,
-    ends,
-    escape,
-    member,
-    scalar,
-    solid,
-    without_surrogates,
+    find_next_token,
+    is_member_start,
+    is_object_start,
+    opens_quote_pair,
+    parse_escape,
+    parse_scalar,
+    quote_ends_string,
+    replace_surrogates,
 )
 
 MARKS = st.lists(st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//", "null"]), max_size=12).map(
@@ -24,14 +24,14 @@ MARKS = st.lists(st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//"
 
 
 def decided(rest: str, path: str = "{", *, doubt: bool = False) -> bool | None:
-    return ends(rest, path, doubt=doubt, named=False, last=False)
+    return quote_ends_string(rest, path, has_unpaired_quote=doubt, has_unquoted_keys=False, is_final=False)
 
 
 def test_white_space_and_comments_do_not_count() -> None:
-    assert solid(" \n /* a */ // b\n x", 0) == 17
-    assert solid("/x", 0) == 0
+    assert find_next_token(" \n /* a */ // b\n x", 0) == 17
+    assert find_next_token("/x", 0) == 0
     for half in ("", "  ", "/", "// a", "/* a *"):
-        assert solid(half, 0) is None
+        assert find_next_token(half, 0) is None
 
 
 @pytest.mark.parametrize("rest", ["}", "]", ', "key":', ",}", ', /* then */ "a\\"b" :', ' "key":', ', {"'])
@@ -74,48 +74,63 @@ def test_in_an_array_another_value_may_follow() -> None:
 
 def test_what_stays_open_at_the_end_is_an_end_unless_a_quote_comes_first() -> None:
     for rest in ("", ",", ', "ke', ", "):
-        assert ends(rest, "{", doubt=False, named=False, last=True) is True
+        assert (
+            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
+            is True
+        )
     for rest in ('"}]', ' "ke', ',"}]'):
-        assert ends(rest, "{", doubt=False, named=False, last=True) is False
+        assert (
+            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
+            is False
+        )
 
 
 @pytest.mark.parametrize(("before", "rest"), [("", "Yes"), (" ", "Yes"), ("{", "a"), ("(", "$5")])
 def test_a_quote_before_a_word_begins_a_pair(before: str, rest: str) -> None:
-    assert begins_pair(before, rest)
+    assert opens_quote_pair(before, rest)
 
 
 @pytest.mark.parametrize(("before", "rest"), [("t", "s"), ("5", " x"), (" ", " "), (".", ", he"), ("", '"')])
 def test_a_quote_after_a_word_or_before_a_stop_does_not(before: str, rest: str) -> None:
-    assert not begins_pair(before, rest)
+    assert not opens_quote_pair(before, rest)
 
 
 def test_keys_without_quotes_follow_only_where_keys_are_written_so() -> None:
-    assert ends(", note: x", "{", doubt=False, named=False, last=False) is False
-    assert ends(", note: x", "{", doubt=False, named=True, last=False) is True
+    assert (
+        quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=False)
+        is False
+    )
+    assert (
+        quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=True, is_final=False)
+        is True
+    )
 
 
 def test_an_object_begins_with_a_key_or_ends_at_once() -> None:
-    assert begins_object('{ "', 0)
-    assert begins_object("{}", 0)
-    assert begins_object("{key :", 0)
-    assert begins_object("{key}", 0) is False
-    assert begins_object("{ke", 0) is None
+    assert is_object_start('{ "', 0)
+    assert is_object_start("{}", 0)
+    assert is_object_start("{key :", 0)
+    assert is_object_start("{key}", 0) is False
+    assert is_object_start("{ke", 0) is None
 
 
 def test_a_member_may_be_missing_before_a_bracket() -> None:
-    assert member(" }", 0, named=False) is True
-    assert member(' {"', 0, named=False) is True
-    assert member(" x:", 0, named=False) is False
+    assert is_member_start(" }", 0, has_unquoted_keys=False) is True
+    assert is_member_start(' {"', 0, has_unquoted_keys=False) is True
+    assert is_member_start(" x:", 0, has_unquoted_keys=False) is False
 
 
 @given(st.text(), st.text())
-@example("}" * WINDOW, "")
+@example("}" * LOOKAHEAD_CHARS, "")
 def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
     written = json.dumps({"a": value, key: value})
     after = len(json.dumps({"a": value})) - 1
     if key != "a":
-        rest = written[after : after + WINDOW]
-        assert ends(rest, "{", doubt=False, named=False, last=True) is True
+        rest = written[after : after + LOOKAHEAD_CHARS]
+        assert (
+            quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
+            is True
+        )
 
 
 @given(MARKS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
@@ -130,14 +145,14 @@ def test_an_answer_never_changes_with_what_comes_later(rest: str, path: str, dou
 def test_every_escape_of_json_is_read(character: str) -> None:
     written = json.dumps(character)[1:-1]
     if written.startswith("\\"):
-        assert escape(written + "x", 0, last=False) == (character, len(written))
+        assert parse_escape(written + "x", 0, is_final=False) == (character, len(written))
 
 
 @pytest.mark.parametrize(
     "half", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\ud83d\\ud", "\\ud83d\\ude0"]
 )
 def test_half_an_escape_waits_for_the_rest(half: str) -> None:
-    assert escape(half, 0, last=False) is None
+    assert parse_escape(half, 0, is_final=False) is None
 
 
 @pytest.mark.parametrize(
@@ -155,13 +170,13 @@ def test_half_an_escape_waits_for_the_rest(half: str) -> None:
 def test_what_is_no_escape_keeps_its_backslash_and_half_a_pair_is_lost(
     written: str, character: str, length: int
 ) -> None:
-    assert escape(written, 0, last=False) == (character, length)
+    assert parse_escape(written, 0, is_final=False) == (character, length)
 
 
 def test_an_escape_that_was_cut_off_for_good_is_left_out() -> None:
-    assert escape("\\", 0, last=True) == ("", 1)
-    assert escape("\\u00", 0, last=True) == ("", 4)
-    assert escape("\\ud83d", 0, last=True) == ("\ufffd", 6)
+    assert parse_escape("\\", 0, is_final=True) == ("", 1)
+    assert parse_escape("\\u00", 0, is_final=True) == ("", 4)
+    assert parse_escape("\\ud83d", 0, is_final=True) == ("\ufffd", 6)
 
 
 @pytest.mark.parametrize(
@@ -186,13 +201,13 @@ def test_an_escape_that_was_cut_off_for_good_is_left_out() -> None:
     ],
 )
 def test_bare_words_are_literals_numbers_or_strings(word: str, value: Scalar) -> None:
-    assert scalar(word) == value
-    assert type(scalar(word)) is type(value)
+    assert parse_scalar(word) == value
+    assert type(parse_scalar(word)) is type(value)
 
 
 def test_a_number_with_too_many_digits_is_read_roughly() -> None:
-    assert scalar("1" * 5000) == math.inf
+    assert parse_scalar("1" * 5000) == math.inf
 
 
 def test_surrogates_are_lost_and_all_else_is_kept() -> None:
-    assert without_surrogates("a\ud83db é \U0001f600 \udcff") == "a\ufffdb é \U0001f600 \ufffd"
+    assert replace_surrogates("a\ud83db é \U0001f600 \udcff") == "a\ufffdb é \U0001f600 \ufffd"

@@ -5,14 +5,14 @@ import aiohttp
 
 from moot.testing.discord.gateway import HEARTBEAT, HELLO, IDENTIFY, INVALID_SESSION, RESUME
 from moot.testing.discord.guild import Json
-from moot.testing.discord.server import TOKEN, Double, serving
+from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord, serve_discord
 
-IDENTITY = {"op": IDENTIFY, "d": {"token": TOKEN, "intents": 0}}
+IDENTITY = {"op": IDENTIFY, "d": {"token": FAKE_BOT_TOKEN, "intents": 0}}
 
 
 @asynccontextmanager
-async def connected(double: Double) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-    async with aiohttp.ClientSession() as session, session.ws_connect(double.gateway.address) as socket:
+async def connected(double: FakeDiscord) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    async with aiohttp.ClientSession() as session, session.ws_connect(double.gateway.gateway_url) as socket:
         assert (await socket.receive_json())["op"] == HELLO
         yield socket
 
@@ -27,40 +27,42 @@ async def identified(socket: aiohttp.ClientWebSocketResponse) -> Json:
 
 
 async def test_heartbeats_are_answered_and_events_have_numbers() -> None:
-    async with serving(Double()) as double, connected(double) as socket:
+    async with serve_discord(FakeDiscord()) as double, connected(double) as socket:
         await socket.send_json({"op": HEARTBEAT, "d": None})
         assert await socket.receive_json() == {"op": 11}
         await identified(socket)
-        double.say(double.channel("general"), "anna", "Hello")
+        double.post_message(double.add_channel("general"), "anna", "Hello")
         event = await socket.receive_json()
         assert (event["t"], event["s"], event["d"]["content"]) == ("MESSAGE_CREATE", 3, "Hello")
 
 
 async def test_after_a_cut_a_session_is_resumed_without_a_gap() -> None:
-    async with serving(Double()) as double:
+    async with serve_discord(FakeDiscord()) as double:
         async with connected(double) as socket:
             session = (await identified(socket))["session_id"]
-            double.gateway.cut()
+            double.gateway.abort_connections()
             assert (await socket.receive()).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
-        double.say(double.channel("general"), "anna", "Meanwhile")
+        double.post_message(double.add_channel("general"), "anna", "Meanwhile")
         async with connected(double) as socket:
-            await socket.send_json({"op": RESUME, "d": {"token": TOKEN, "session_id": session, "seq": 2}})
+            await socket.send_json(
+                {"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": session, "seq": 2}}
+            )
             missed, resumed = await socket.receive_json(), await socket.receive_json()
             assert (missed["d"]["content"], resumed["t"]) == ("Meanwhile", "RESUMED")
 
 
 async def test_a_session_that_is_forgotten_is_refused() -> None:
-    async with serving(Double()) as double, connected(double) as socket:
-        await socket.send_json({"op": RESUME, "d": {"token": TOKEN, "session_id": "x", "seq": 2}})
+    async with serve_discord(FakeDiscord()) as double, connected(double) as socket:
+        await socket.send_json({"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": "x", "seq": 2}})
         assert await socket.receive_json() == {"op": INVALID_SESSION, "d": False}
 
 
 async def test_a_wrong_token_and_intents_that_are_not_granted_close_the_connection() -> None:
-    async with serving(Double()) as double:
-        double.gateway.privileged = False
+    async with serve_discord(FakeDiscord()) as double:
+        double.gateway.allows_privileged_intents = False
         for data, code in (
             ({"token": "x", "intents": 0}, 4004),
-            ({"token": TOKEN, "intents": 1 << 15}, 4014),
+            ({"token": FAKE_BOT_TOKEN, "intents": 1 << 15}, 4014),
         ):
             async with connected(double) as socket:
                 await socket.send_json({"op": IDENTIFY, "d": data})

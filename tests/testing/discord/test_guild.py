@@ -1,6 +1,6 @@
 import pytest
 
-from moot.testing.discord.guild import Guild, Json, Refusal, Upload
+from moot.testing.discord.guild import DiscordApiError, FakeGuild, Json, Upload
 
 
 class Heard(list[tuple[str, Json]]):
@@ -14,27 +14,29 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-def guild(heard: Heard) -> Guild:
-    return Guild(heard)
+def guild(heard: Heard) -> FakeGuild:
+    return FakeGuild(heard)
 
 
-def test_ids_grow(guild: Guild) -> None:
+def test_ids_grow(guild: FakeGuild) -> None:
     ids = [int(guild.new_id()) for _ in range(100)]
     assert ids == sorted(set(ids))
 
 
-def test_what_is_posted_is_dispatched(guild: Guild, heard: Heard) -> None:
+def test_what_is_posted_is_dispatched(guild: FakeGuild, heard: Heard) -> None:
     channel = guild.add_channel("general")
-    message = guild.post(channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "})
+    message = guild.post_message(
+        channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "}
+    )
     assert heard == [("MESSAGE_CREATE", message)]
     assert message["content"] == f"Hello <@{guild.bot['id']}>"
     assert [one["username"] for one in message["mentions"]] == ["Moot"]
 
 
-def test_a_nonce_that_is_enforced_is_taken_once(guild: Guild) -> None:
+def test_a_nonce_that_is_enforced_is_taken_once(guild: FakeGuild) -> None:
     channel = guild.add_channel("general")
     body = {"content": "Once.", "nonce": "1", "enforce_nonce": True}
-    assert guild.post(channel, guild.bot, body) == guild.post(channel, guild.bot, body)
+    assert guild.post_message(channel, guild.bot, body) == guild.post_message(channel, guild.bot, body)
     assert len(channel.messages) == 1
 
 
@@ -42,45 +44,48 @@ def test_a_nonce_that_is_enforced_is_taken_once(guild: Guild) -> None:
     ("body", "code"),
     [({"content": "x" * 2001}, 50035), ({"content": "  "}, 50006), ({}, 50006)],
 )
-def test_what_discord_refuses_is_refused(guild: Guild, body: Json, code: int) -> None:
-    with pytest.raises(Refusal) as refused:
-        guild.post(guild.add_channel("general"), guild.bot, body)
+def test_what_discord_refuses_is_refused(guild: FakeGuild, body: Json, code: int) -> None:
+    with pytest.raises(DiscordApiError) as refused:
+        guild.post_message(guild.add_channel("general"), guild.bot, body)
     assert (refused.value.status, refused.value.code) == (400, code)
 
 
 @pytest.mark.parametrize("name", ["Discordia", "clyde", "x" * 81])
-def test_webhooks_may_not_have_every_name(guild: Guild, name: str) -> None:
+def test_webhooks_may_not_have_every_name(guild: FakeGuild, name: str) -> None:
     webhook = guild.add_webhook(guild.add_channel("general"), "Moot")
-    with pytest.raises(Refusal, match="username"):
-        guild.post_as(webhook, {"content": "Hello", "username": name})
+    with pytest.raises(DiscordApiError, match="username"):
+        guild.post_as_webhook(webhook, {"content": "Hello", "username": name})
 
 
-def test_files_are_kept(guild: Guild) -> None:
-    message = guild.post(guild.add_channel("general"), guild.bot, {}, [Upload("a.png", b"12")])
+def test_files_are_kept(guild: FakeGuild) -> None:
+    message = guild.post_message(guild.add_channel("general"), guild.bot, {}, [Upload("a.png", b"12")])
     [attachment] = message["attachments"]
     assert (attachment["filename"], attachment["size"]) == ("a.png", 2)
     assert guild.uploads[attachment["id"]].data == b"12"
 
 
-def test_a_channel_that_is_gone_or_closed_is_none(guild: Guild, heard: Heard) -> None:
+def test_a_channel_that_is_gone_or_closed_is_none(guild: FakeGuild, heard: Heard) -> None:
     gone, closed = guild.add_channel("gone"), guild.add_channel("closed")
     guild.remove_channel(gone)
     closed.closed = True
     assert heard[-1][0] == "CHANNEL_DELETE"
     for channel, status in ((gone, 404), (closed, 403)):
-        with pytest.raises(Refusal) as refused:
-            guild.channel(channel.id)
+        with pytest.raises(DiscordApiError) as refused:
+            guild.get_channel(channel.id)
         assert refused.value.status == status
 
 
-def test_messages_are_edited_and_deleted(guild: Guild, heard: Heard) -> None:
+def test_messages_are_edited_and_deleted(guild: FakeGuild, heard: Heard) -> None:
     channel = guild.add_channel("general")
-    message = guild.post(channel, guild.bot, {"content": "Hello"})
-    assert guild.edit(message, {"content": "Good day"})["content"] == "Good day"
+    message = guild.post_message(channel, guild.bot, {"content": "Hello"})
+    assert guild.edit_message(message, {"content": "Good day"})["content"] == "Good day"
     message["components"] = [{"type": 1, "components": []}]
-    assert guild.edit(message, {"components": None}) == message | {"content": "Good day", "components": []}
-    guild.delete(channel, message["id"])
+    assert guild.edit_message(message, {"components": None}) == message | {
+        "content": "Good day",
+        "components": [],
+    }
+    guild.delete_message(channel, message["id"])
     names = [name for name, _ in heard]
     assert names == ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"]
-    with pytest.raises(Refusal, match="Unknown Message"):
-        guild.message(channel, message["id"])
+    with pytest.raises(DiscordApiError, match="Unknown Message"):
+        guild.get_message(channel, message["id"])

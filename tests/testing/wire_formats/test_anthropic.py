@@ -4,30 +4,34 @@ from typing import Any
 
 import msgspec
 
-from moot.providers.anthropic import AnthropicReader, AnthropicWire
-from moot.providers.scripted.scripts import question
+from moot.providers.anthropic import AnthropicStreamDecoder, AnthropicWireFormat
+from moot.providers.scripted.scripts import last_user_text
 from moot.testing.wire_formats.anthropic import AnthropicDialect
-from moot.testing.wire_formats.dialect import encoded
+from moot.testing.wire_formats.dialect import encode_frame
 from moot.types.chunks import Failed
 from moot.types.model_info import Profile
-from moot.types.requests import File, ModelRequest, assistant, user
+from moot.types.requests import File, ModelRequest, assistant_message, user_message
 
 
 def test_it_reads_what_the_client_writes() -> None:
     asked = ModelRequest(
         model="echo",
         system="Be brief.",
-        messages=(user("old"), assistant("ok"), user("new", File("a.png", "image/png", b"png"))),
+        messages=(
+            user_message("old"),
+            assistant_message("ok"),
+            user_message("new", File("a.png", "image/png", b"png")),
+        ),
     )
-    body: Any = msgspec.json.decode(AnthropicWire().body(asked, Profile()))
-    heard = AnthropicDialect().request(body, "echo")
+    body: Any = msgspec.json.decode(AnthropicWireFormat().encode_request(asked, Profile()))
+    heard = AnthropicDialect().parse_request(body, "echo")
     assert (heard.model, heard.system) == ("echo", "Be brief.")
-    assert question(heard).strip() == "new"
+    assert last_user_text(heard).strip() == "new"
 
 
 def test_its_errors_are_classified_by_our_client() -> None:
     for status, kind in ((429, "rate_limit"), (529, "overloaded"), (401, "auth")):
-        frame = encoded(AnthropicDialect().error(status, "no"))
-        (failed,) = AnthropicReader("lab").read(frame)
+        frame = encode_frame(AnthropicDialect().error_frame(status, "no"))
+        (failed,) = AnthropicStreamDecoder("lab").decode_frame(frame)
         assert isinstance(failed, Failed)
         assert failed.fault.kind == kind

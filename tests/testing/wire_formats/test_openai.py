@@ -4,30 +4,34 @@ from typing import Any
 
 import msgspec
 
-from moot.providers.openai import OpenAIReader, OpenAIWire
-from moot.providers.scripted.scripts import question
-from moot.testing.wire_formats.dialect import encoded
+from moot.providers.openai import OpenAIStreamDecoder, OpenAIWireFormat
+from moot.providers.scripted.scripts import last_user_text
+from moot.testing.wire_formats.dialect import encode_frame
 from moot.testing.wire_formats.openai import OpenAIDialect
 from moot.types.chunks import Failed
 from moot.types.model_info import Profile
-from moot.types.requests import File, ModelRequest, assistant, user
+from moot.types.requests import File, ModelRequest, assistant_message, user_message
 
 
 def test_it_reads_what_the_client_writes() -> None:
     asked = ModelRequest(
         model="echo",
         system="Be brief.",
-        messages=(user("old"), assistant("ok"), user("new", File("a.png", "image/png", b"png"))),
+        messages=(
+            user_message("old"),
+            assistant_message("ok"),
+            user_message("new", File("a.png", "image/png", b"png")),
+        ),
     )
-    body: Any = msgspec.json.decode(OpenAIWire().body(asked, Profile()))
-    heard = OpenAIDialect().request(body, "echo")
+    body: Any = msgspec.json.decode(OpenAIWireFormat().encode_request(asked, Profile()))
+    heard = OpenAIDialect().parse_request(body, "echo")
     assert (heard.model, heard.system) == ("echo", "Be brief.")
-    assert question(heard).strip() == "new"
+    assert last_user_text(heard).strip() == "new"
 
 
 def test_its_errors_are_classified_by_our_client() -> None:
     for status, kind in ((429, "rate_limit"), (529, "overloaded"), (401, "auth")):
-        frame = encoded(OpenAIDialect().error(status, "no"))
-        (failed,) = OpenAIReader("lab").read(frame)
+        frame = encode_frame(OpenAIDialect().error_frame(status, "no"))
+        (failed,) = OpenAIStreamDecoder("lab").decode_frame(frame)
         assert isinstance(failed, Failed)
         assert failed.fault.kind == kind

@@ -4,7 +4,7 @@ import pytest
 
 from moot.types.drawing import ChartData, DrawChart
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.charts import PALETTE, chart, legend
+from moot.whiteboard.render.charts import PALETTE, render_chart, render_legend
 from tests.whiteboard.parsing import Node, parsed
 
 TYPES = get_args(get_type_hints(DrawChart)["chart_type"])
@@ -13,7 +13,7 @@ BOX = Box(0, 0, 400, 280)
 
 def drawn(type_: str, data: ChartData, *colours: str) -> Node:
     drawing = DrawChart(chart_type=type_, x=0, y=0, data=data, theme_colors=colours)  # type: ignore[arg-type]
-    return parsed(chart(drawing, BOX))
+    return parsed(render_chart(drawing, BOX))
 
 
 def texts(tree: Node) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_single_series_without_a_name_needs_no_legend() -> None:
 
 
 def test_a_legend_never_takes_more_than_a_third() -> None:
-    _, taken = legend(["A rather long name"] * 40, PALETTE * 4, BOX, 12)
+    _, taken = render_legend(["A rather long name"] * 40, PALETTE * 4, BOX, 12)
     assert 0 < taken <= BOX.height / 3 + 12
 
 

@@ -1,7 +1,7 @@
 from moot.types.drawing import DrawCode
-from moot.whiteboard.code_listing import listed
+from moot.whiteboard.code_listing import create_listing
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.code import panel
+from moot.whiteboard.render.code import render_code_panel
 from tests.whiteboard.parsing import parsed
 
 NBSP = "\u00a0"
@@ -10,7 +10,7 @@ BOX = Box(0, 0, 480, 280)
 
 def texts(code: str, box: Box = BOX, file_name: str = "") -> list[str]:
     drawing = DrawCode(code=code, x=0, y=0, file_name=file_name)
-    tree = parsed(panel(drawing, listed(code), box))
+    tree = parsed(render_code_panel(drawing, create_listing(code), box))
     return [(node.text or "").replace(NBSP, " ") for node in tree.iter("text")]
 
 

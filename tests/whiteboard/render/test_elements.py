@@ -1,19 +1,27 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.types.drawing import DrawLine, Head
-from moot.whiteboard.render.elements import ink, number, points, stroke, tag, words
+from moot.types.drawing import DrawLine, LineHead
+from moot.whiteboard.render.elements import (
+    escape_text,
+    format_number,
+    format_points,
+    render_line,
+    svg_colour,
+    svg_tag,
+)
 from tests.whiteboard.parsing import Node, parsed
 
 
 def test_a_tag_has_its_attributes_and_its_content() -> None:
     assert (
-        tag("g", tag("rect", x=1.5, rx=None), data_kind="text") == '<g data-kind="text"><rect x="1.5"/></g>'
+        svg_tag("g", svg_tag("rect", x=1.5, rx=None), data_kind="text")
+        == '<g data-kind="text"><rect x="1.5"/></g>'
     )
 
 
 def test_numbers_are_short() -> None:
-    assert [number(n) for n in (1, 1.0, 0.125, 100, -0.001, -2.5, 1e12)] == [
+    assert [format_number(n) for n in (1, 1.0, 0.125, 100, -0.001, -2.5, 1e12)] == [
         "1",
         "1",
         "0.12",
@@ -25,28 +33,28 @@ def test_numbers_are_short() -> None:
 
 
 def test_nothing_can_be_seen_in_what_is_transparent() -> None:
-    assert ink("transparent") == "none"
-    assert ink("#fff") == "#fff"
+    assert svg_colour("transparent") == "none"
+    assert svg_colour("#fff") == "#fff"
 
 
 def test_points_are_pairs() -> None:
-    assert points((1, 2), (3.5, 4)) == "1,2 3.5,4"
+    assert format_points((1, 2), (3.5, 4)) == "1,2 3.5,4"
 
 
 @given(st.text())
 def test_whatever_is_written_is_text_and_nothing_else(text: str) -> None:
-    node = parsed(tag("text", words(text), id=text))[0]
+    node = parsed(svg_tag("text", escape_text(text), id=text))[0]
     assert len(node) == 0
     assert set(node.attrib) == {"id"}
 
 
 def test_text_is_read_as_it_was_written() -> None:
-    assert parsed(tag("text", words("<b>&amp;\"'</b>")))[0].text == "<b>&amp;\"'</b>"
+    assert parsed(svg_tag("text", escape_text("<b>&amp;\"'</b>")))[0].text == "<b>&amp;\"'</b>"
 
 
-def parts(first: Head, last: Head, end: float = 100) -> list[Node]:
+def parts(first: LineHead, last: LineHead, end: float = 100) -> list[Node]:
     drawing = DrawLine(start_x=0, start_y=0, end_x=end, end_y=0, points=(first, last))
-    return list(parsed(stroke(drawing)))
+    return list(parsed(render_line(drawing)))
 
 
 def test_a_plain_line_goes_from_end_to_end() -> None:
@@ -71,4 +79,4 @@ def test_a_line_of_no_length_has_no_arrows() -> None:
 
 def test_a_dashed_line_has_dashes() -> None:
     drawing = DrawLine(start_x=0, start_y=0, end_x=9, end_y=0, style="dashed")
-    assert 'stroke-dasharray="8 6"' in stroke(drawing)
+    assert 'stroke-dasharray="8 6"' in render_line(drawing)

@@ -2,7 +2,14 @@ import pytest
 
 from moot.types.drawing import DrawLatex
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.latex import MOST_WEIGHT, Unreadable, bare, formula, weight, written
+from moot.whiteboard.render.latex import (
+    MAX_LAYOUT_WEIGHT,
+    InvalidFormula,
+    layout_formula,
+    layout_weight,
+    render_formula,
+    strip_math_delimiters,
+)
 from tests.whiteboard.parsing import Node, parsed
 
 LESSONS = [
@@ -56,44 +63,44 @@ def drawing(latex: str, color: str = "#123456") -> DrawLatex:
 
 
 def painted(latex: str) -> Node:
-    return parsed(written(drawing(latex), Box(0, 0, 400, 80)))
+    return parsed(render_formula(drawing(latex), Box(0, 0, 400, 80)))
 
 
 @pytest.mark.parametrize("latex", LESSONS)
 def test_what_lessons_write_is_drawn(latex: str) -> None:
-    laid = formula(latex)
+    laid = layout_formula(latex)
     assert laid.width > 0
     assert laid.paths.startswith(("<path", "<rect"))
 
 
 @pytest.mark.parametrize("latex", ["$x$", "$$x$$", r"\(x\)", r"\[ x \]", " $x$ "])
 def test_the_signs_of_running_text_are_taken_off(latex: str) -> None:
-    assert bare(latex).strip() == "x"
+    assert strip_math_delimiters(latex).strip() == "x"
 
 
 def test_signs_within_a_formula_stay() -> None:
-    assert bare(r"x \text{ costs } 5\$") == r"x \text{ costs } 5\$"
+    assert strip_math_delimiters(r"x \text{ costs } 5\$") == r"x \text{ costs } 5\$"
 
 
 @pytest.mark.parametrize("latex", BROKEN)
 def test_what_is_no_latex_is_shown_with_the_reason(latex: str) -> None:
-    with pytest.raises(Unreadable):
-        formula(latex)
+    with pytest.raises(InvalidFormula):
+        layout_formula(latex)
     texts = "".join(painted(latex).itertext())
     assert texts.startswith("This LaTeX cannot be read.")
 
 
 @pytest.mark.parametrize("latex", HEAVY, ids=range(len(HEAVY)))
 def test_what_would_take_long_is_not_tried(latex: str) -> None:
-    with pytest.raises(Unreadable, match="too long or too deeply nested"):
-        formula(latex)
+    with pytest.raises(InvalidFormula, match="too long or too deeply nested"):
+        layout_formula(latex)
 
 
 def test_each_row_within_a_row_weighs_twice_as_much() -> None:
     row = "<mrow><mi>a</mi><mi>b</mi></mrow>"
-    assert weight(parsed(row)[0]) == 1 + 2 * 2 * 2
-    assert weight(parsed(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
-    assert weight(parsed("<mrow>" * 500 + "</mrow>" * 500)) > MOST_WEIGHT
+    assert layout_weight(parsed(row)[0]) == 1 + 2 * 2 * 2
+    assert layout_weight(parsed(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
+    assert layout_weight(parsed("<mrow>" * 500 + "</mrow>" * 500)) > MAX_LAYOUT_WEIGHT
 
 
 @pytest.mark.parametrize("latex", HOSTILE)
@@ -107,12 +114,12 @@ def test_nothing_but_paths_is_taken_over(latex: str) -> None:
 
 
 def test_a_formula_has_the_colour_that_was_asked_for() -> None:
-    assert '<g transform="' in written(drawing("x"), Box(0, 0, 400, 80))
+    assert '<g transform="' in render_formula(drawing("x"), Box(0, 0, 400, 80))
     assert painted("x")[0].get("fill") == "#123456"
     assert [node.get("fill") for node in painted(r"x\textcolor{red}{y}").iter("path")] == [None, "red"]
 
 
 def test_a_formula_is_fitted_into_its_box() -> None:
-    small = written(drawing("x" * 100), Box(0, 0, 50, 20))
+    small = render_formula(drawing("x" * 100), Box(0, 0, 50, 20))
     assert "scale(0.0" in small
-    assert "scale(1.5" in written(drawing("x"), Box(0, 0, 400, 80))
+    assert "scale(1.5" in render_formula(drawing("x"), Box(0, 0, 400, 80))

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from moot.types.drawing import ChartData
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.plots import bars, curves, dots, scale, shown
+from moot.whiteboard.render.plots import (
+    compute_scale,
+    format_tick,
+    render_bars,
+    render_curves,
+    render_scatter,
+)
 from tests.whiteboard.parsing import Node, parsed
 
 BOX = Box(0, 0, 300, 200)
@@ -19,7 +25,7 @@ def number(node: Node, name: str) -> float:
 
 
 def test_columns_stand_as_high_as_their_numbers() -> None:
-    one, two, four, below = parsed(bars(DATA, BOX, 12, COLOURS, lying=False)).iter("rect")
+    one, two, four, below = parsed(render_bars(DATA, BOX, 12, COLOURS, horizontal=False)).iter("rect")
     unit = number(one, "height")
     assert number(two, "height") == pytest.approx(2 * unit, abs=0.05)
     assert number(four, "height") == pytest.approx(4 * unit, abs=0.05)
@@ -27,40 +33,44 @@ def test_columns_stand_as_high_as_their_numbers() -> None:
 
 
 def test_bars_lie_as_long_as_their_numbers_with_the_first_on_top() -> None:
-    one, two, *_ = parsed(bars(DATA, BOX, 12, COLOURS, lying=True)).iter("rect")
+    one, two, *_ = parsed(render_bars(DATA, BOX, 12, COLOURS, horizontal=True)).iter("rect")
     assert number(two, "width") == pytest.approx(2 * number(one, "width"), abs=0.05)
     assert number(one, "y") < number(two, "y")
 
 
 def test_lines_have_a_dot_for_each_number() -> None:
-    tree = parsed(curves(DATA, BOX, 12, COLOURS, filled=False))
+    tree = parsed(render_curves(DATA, BOX, 12, COLOURS, filled=False))
     assert len(list(tree.iter("polyline"))) == 2
     assert len(list(tree.iter("circle"))) == 4
     assert list(tree.iter("polygon")) == []
 
 
 def test_areas_are_filled() -> None:
-    assert len(list(parsed(curves(DATA, BOX, 12, COLOURS, filled=True)).iter("polygon"))) == 2
+    assert len(list(parsed(render_curves(DATA, BOX, 12, COLOURS, filled=True)).iter("polygon"))) == 2
 
 
 def test_a_scatter_sets_the_others_against_the_first() -> None:
     data = ChartData(series=((10, 20, 30), (1, 2, 3)))
     places = [
-        (number(dot, "cx"), number(dot, "cy")) for dot in parsed(dots(data, BOX, 12, COLOURS)).iter("circle")
+        (number(dot, "cx"), number(dot, "cy"))
+        for dot in parsed(render_scatter(data, BOX, 12, COLOURS)).iter("circle")
     ]
     assert [x for x, _ in places] == sorted(x for x, _ in places)
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
 
 
 def test_a_single_series_is_scattered_in_its_order() -> None:
-    assert len(list(parsed(dots(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle"))) == 3
+    assert (
+        len(list(parsed(render_scatter(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle")))
+        == 3
+    )
 
 
 def test_labels_too_wide_are_slanted() -> None:
     long = ChartData(labels=("Mathematics",) * 5, series=((1, 2, 3, 4, 5),))
     turned = [
         node
-        for node in parsed(bars(long, BOX, 12, COLOURS, lying=False)).iter("text")
+        for node in parsed(render_bars(long, BOX, 12, COLOURS, horizontal=False)).iter("text")
         if node.get("transform")
     ]
     assert [node.text for node in turned] == ["Mathematics"] * 5
@@ -68,7 +78,7 @@ def test_labels_too_wide_are_slanted() -> None:
 
 def test_of_many_short_labels_only_some_are_written() -> None:
     many = ChartData(labels=tuple(map(str, range(50))), series=(tuple(map(float, range(50))),))
-    written = [node.text for node in parsed(curves(many, BOX, 12, COLOURS, filled=False)).iter("text")]
+    written = [node.text for node in parsed(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")]
     assert "49" not in written
     assert len(written) < 30
 
@@ -88,19 +98,21 @@ AMOUNTS = st.floats(-1e12, 1e12)
 )
 def test_ticks_are_round_numbers_around_the_values(low: float, high: float, ticks: tuple[float, ...]) -> None:
     steps = 3 if low == -20 else 5
-    assert scale(low, high, steps=steps, from_zero=True).ticks == pytest.approx(ticks)
+    assert compute_scale(low, high, steps=steps, from_zero=True).ticks == pytest.approx(ticks)
 
 
 def test_a_scale_need_not_begin_at_zero() -> None:
-    assert scale(1000, 1029, steps=4, from_zero=False).ticks == pytest.approx((1000, 1010, 1020, 1030))
-    assert scale(7, 7, steps=2, from_zero=False).ticks == pytest.approx((6, 7, 8))
+    assert compute_scale(1000, 1029, steps=4, from_zero=False).ticks == pytest.approx(
+        (1000, 1010, 1020, 1030)
+    )
+    assert compute_scale(7, 7, steps=2, from_zero=False).ticks == pytest.approx((6, 7, 8))
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(2, 6), st.booleans())
 def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_zero: bool) -> None:
-    made = scale(min(one, other), max(one, other), steps=steps, from_zero=from_zero)
+    made = compute_scale(min(one, other), max(one, other), steps=steps, from_zero=from_zero)
     for value in (one, other):
-        assert -1e-6 <= made.part(value) <= 1 + 1e-6
+        assert -1e-6 <= made.relative_position(value) <= 1 + 1e-6
     assert 2 <= len(made.ticks) <= 12
     assert all(isfinite(tick) for tick in made.ticks)
 
@@ -119,4 +131,4 @@ def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_
     ],
 )
 def test_numbers_are_written_in_few_characters(value: float, text: str) -> None:
-    assert shown(value) == text
+    assert format_tick(value) == text

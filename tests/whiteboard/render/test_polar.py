@@ -1,12 +1,12 @@
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.polar import pie
+from moot.whiteboard.render.polar import render_pie
 from tests.whiteboard.parsing import Node, parsed
 
 COLOURS = ("#111", "#222", "#333")
 
 
 def drawn(*values: float, hollow: bool = False) -> Node:
-    return parsed(pie(values, Box(0, 0, 200, 200), 12, COLOURS, hollow=hollow))
+    return parsed(render_pie(values, Box(0, 0, 200, 200), 12, COLOURS, hollow=hollow))
 
 
 def test_each_part_has_a_slice_and_its_share() -> None:

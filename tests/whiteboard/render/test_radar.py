@@ -1,11 +1,11 @@
 from moot.types.drawing import ChartData
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.polar import radar
+from moot.whiteboard.render.polar import render_radar
 from tests.whiteboard.parsing import Node, parsed
 
 
 def drawn(data: ChartData) -> Node:
-    return parsed(radar(data, Box(0, 0, 300, 300), 12, ("#111", "#222")))
+    return parsed(render_radar(data, Box(0, 0, 300, 300), 12, ("#111", "#222")))
 
 
 def test_each_series_has_an_outline_and_each_axis_a_label() -> None:

@@ -4,8 +4,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from moot.types.drawing import Close, DrawLatex, DrawShape, DrawText
-from moot.whiteboard.render.svg import DARK_EDGE, DARK_PAPER, INK, darkened, filters, svg
-from moot.whiteboard.state import EMPTY, Board, Entry, after, replayed
+from moot.whiteboard.render.svg import (
+    DARK_EDGE,
+    DARK_FILTER_ID,
+    DARK_PAPER,
+    apply_dark_filter,
+    render_dark_filter,
+    render_svg,
+)
+from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, apply_action, replay_actions
 from tests.whiteboard.ledgers import LEDGERS
 from tests.whiteboard.lesson import LESSON, board_of
 from tests.whiteboard.parsing import Node, parsed
@@ -15,7 +22,7 @@ DRAWN = "{http://www.w3.org/2000/svg}g"
 
 def shown(*colour: float) -> list[float]:
     """Do with a colour what the filter does."""
-    found = re.search(r'values="([^"]+)"', filters())
+    found = re.search(r'values="([^"]+)"', render_dark_filter())
     assert found is not None
     values = [float(value) for value in found[1].split()]
     rows = [values[at : at + 5] for at in range(0, 15, 5)]
@@ -38,18 +45,18 @@ def test_a_hue_stays_what_it_is() -> None:
 
 
 def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
-    root = parsed(svg(replayed(LESSON), dark=True))[0]
+    root = parsed(render_svg(replay_actions(LESSON), dark=True))[0]
     paper = root.find("{*}rect")
     assert paper is not None
     assert (paper.get("fill"), paper.get("stroke")) == (DARK_PAPER, DARK_EDGE)
     for group in root.findall(DRAWN):
         is_code = group.get("data-kind") == "code"
-        assert [one.get("filter") for one in group].count(f"url(#{INK})") == (0 if is_code else 1)
+        assert [one.get("filter") for one in group].count(f"url(#{DARK_FILTER_ID})") == (0 if is_code else 1)
 
 
 def test_an_empty_board_refers_to_nothing() -> None:
-    assert INK not in svg(EMPTY, dark=True).replace(filters(), "")
-    assert f'filter="url(#{INK})"' in darkened("<rect/>")
+    assert DARK_FILTER_ID not in render_svg(EMPTY_BOARD, dark=True).replace(render_dark_filter(), "")
+    assert f'filter="url(#{DARK_FILTER_ID})"' in apply_dark_filter("<rect/>")
 
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -57,7 +64,7 @@ TAGS = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", 
 
 
 def nodes(board: Board) -> list[Node]:
-    return list(parsed(svg(board))[0].iter())
+    return list(parsed(render_svg(board))[0].iter())
 
 
 def names(board: Board) -> set[str]:
@@ -65,7 +72,7 @@ def names(board: Board) -> set[str]:
 
 
 def test_an_empty_board_is_a_blank_canvas() -> None:
-    assert svg(EMPTY) == (
+    assert render_svg(EMPTY_BOARD) == (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 563" width="1000" height="563" '
         'font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
         '<rect x="0.5" y="0.5" width="999" height="562" rx="8" fill="#ffffff" stroke="#d8dce2"/></svg>'
@@ -73,12 +80,14 @@ def test_an_empty_board_is_a_blank_canvas() -> None:
 
 
 def test_a_closed_board_is_blank_too() -> None:
-    assert svg(after(replayed(LESSON), Close())) == svg(EMPTY)
+    assert render_svg(apply_action(replay_actions(LESSON), Close())) == render_svg(EMPTY_BOARD)
 
 
 def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
     groups = [
-        (node.get("id"), node.get("data-kind")) for node in nodes(replayed(LESSON)) if node.get("data-kind")
+        (node.get("id"), node.get("data-kind"))
+        for node in nodes(replay_actions(LESSON))
+        if node.get("data-kind")
     ]
     assert groups == [
         ("text-1", "text"),
@@ -94,7 +103,7 @@ def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
 
 def test_text_is_shown_as_it_was_written() -> None:
     board = board_of(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
-    assert "<script" not in svg(board)
+    assert "<script" not in render_svg(board)
     assert "".join(nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
 
 
@@ -126,19 +135,19 @@ def test_a_shape_that_is_transparent_has_an_outline() -> None:
 
 
 def test_a_lesson_is_made_of_shapes_and_text() -> None:
-    assert names(replayed(LESSON)) == TAGS - {"polyline", "circle"}
+    assert names(replay_actions(LESSON)) == TAGS - {"polyline", "circle"}
 
 
 def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
     board = board_of(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
-    assert "Hello" in svg(board)
+    assert "Hello" in render_svg(board)
 
 
 @given(LEDGERS)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_any_ledger_gives_one_safe_picture(ledger: list[Entry]) -> None:
-    board = replayed(ledger)
-    assert svg(board) == svg(replayed(ledger))
+def test_any_ledger_gives_one_safe_picture(ledger: list[RecordedAction]) -> None:
+    board = replay_actions(ledger)
+    assert render_svg(board) == render_svg(replay_actions(ledger))
     for node in nodes(board):
         assert node.tag.removeprefix(NAMESPACE) in TAGS
         for name, value in node.attrib.items():

@@ -1,13 +1,13 @@
 from moot.types.drawing import DrawTable
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.table import columns, table
+from moot.whiteboard.render.table import column_widths, render_table
 from tests.whiteboard.parsing import Node, parsed
 
 BOX = Box(0, 0, 400, 160)
 
 
 def texts(*rows: tuple[str, ...]) -> list[Node]:
-    drawn = table(DrawTable(x=0, y=0, data=rows), BOX)
+    drawn = render_table(DrawTable(x=0, y=0, data=rows), BOX)
     return list(parsed(drawn).iter("text"))
 
 
@@ -22,7 +22,7 @@ def test_short_rows_are_filled_up() -> None:
 
 
 def test_a_column_is_as_wide_as_its_content_asks_for() -> None:
-    narrow, wide = columns([("n", "what it is called")], 400, 15)
+    narrow, wide = column_widths([("n", "what it is called")], 400, 15)
     assert narrow < wide
     assert narrow + wide == 400
     assert narrow >= 400 / 2 / 2

@@ -2,7 +2,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.text import LEADING, clipped, columns, fitted, grid, line, trouble, width, wrapped
+from moot.whiteboard.render.text import (
+    LEADING,
+    character_cells,
+    fit_text,
+    render_code_text,
+    render_placeholder,
+    render_text_line,
+    text_width,
+    truncate_text,
+    wrap_text,
+)
 from tests.whiteboard.ledgers import WORDS
 from tests.whiteboard.parsing import parsed
 
@@ -10,72 +20,72 @@ LONG = "All that is said at length can be said in brief, and most of it need not
 
 
 def test_text_breaks_at_spaces() -> None:
-    assert list(wrapped("one two three", width("one two", 16) + 1, 16)) == ["one two", "three"]
+    assert list(wrap_text("one two three", text_width("one two", 16) + 1, 16)) == ["one two", "three"]
 
 
 def test_lines_that_were_broken_stay_broken() -> None:
-    assert list(wrapped("one\n\ntwo", 1000, 16)) == ["one", "", "two"]
+    assert list(wrap_text("one\n\ntwo", 1000, 16)) == ["one", "", "two"]
 
 
 def test_a_word_too_wide_for_a_line_is_broken_too() -> None:
-    lines = list(wrapped("x" * 50, 100, 16))
+    lines = list(wrap_text("x" * 50, 100, 16))
     assert "".join(lines) == "x" * 50
-    assert all(width(line, 16) <= 100 for line in lines)
+    assert all(text_width(line, 16) <= 100 for line in lines)
 
 
 def test_characters_that_stand_alone_may_part_anywhere() -> None:
-    assert list(wrapped("白板上的字", 32, 16)) == ["白板", "上的", "字"]
+    assert list(wrap_text("白板上的字", 32, 16)) == ["白板", "上的", "字"]
 
 
 def test_text_that_fits_keeps_its_size() -> None:
-    assert fitted("Hello", 100, 30, 18) == (("Hello",), 18)
+    assert fit_text("Hello", 100, 30, 18) == (("Hello",), 18)
 
 
 def test_text_is_written_smaller_where_it_would_not_fit() -> None:
-    small = fitted(LONG, 200, 100, 24)
+    small = fit_text(LONG, 200, 100, 24)
     assert small.size < 24
     assert " ".join(small.lines) == LONG
     assert len(small.lines) * small.size * LEADING <= 100
 
 
 def test_text_is_cut_where_it_cannot_fit() -> None:
-    cut = fitted(LONG * 20, 100, 40, 24)
+    cut = fit_text(LONG * 20, 100, 40, 24)
     assert cut.size == 8
     assert cut.lines[-1].endswith("…")
 
 
 def test_a_line_is_cut_to_its_width() -> None:
-    cut = clipped("Hello world", 50, 16)
+    cut = truncate_text("Hello world", 50, 16)
     assert cut.endswith("…")
-    assert width(cut, 16) <= 50
-    assert clipped("Hello", 100, 16) == "Hello"
+    assert text_width(cut, 16) <= 50
+    assert truncate_text("Hello", 100, 16) == "Hello"
 
 
 def test_spaces_at_the_start_of_a_line_stay() -> None:
-    assert line("  a b", 0, 0, 10, fill="red") == (
+    assert render_text_line("  a b", 0, 0, 10, fill="red") == (
         '<text x="0" y="0" font-size="10" fill="red">\u00a0\u00a0a b</text>'
     )
 
 
 def test_code_has_a_cell_for_each_character() -> None:
-    assert grid("a 字", 0, 12, 10, fill="red") == (
+    assert render_code_text("a 字", 0, 12, 10, fill="red") == (
         '<text x="3.01 9.03 18.06" y="12" font-size="10" fill="red">a\u00a0字</text>'
     )
-    assert (columns("a"), columns("字")) == (1, 2)
+    assert (character_cells("a"), character_cells("字")) == (1, 2)
 
 
 @given(WORDS, st.floats(1, 500), st.floats(1, 300), st.floats(8, 120))
 def test_whatever_is_fitted_stays_within_its_height(
     text: str, across: float, down: float, size: float
 ) -> None:
-    result = fitted(text, across, down, size)
+    result = fit_text(text, across, down, size)
     assert len(result.lines) == 1 or len(result.lines) * result.size * LEADING <= down + 0.01
 
 
 def test_the_reason_stands_above_the_source() -> None:
-    tree = parsed(trouble(Box(0, 0, 300, 100), "It is <no> formula.", "{x"))
+    tree = parsed(render_placeholder(Box(0, 0, 300, 100), "It is <no> formula.", "{x"))
     assert [node.text for node in tree.iter("text")] == ["It is <no> formula.", "{x"]
 
 
 def test_a_long_source_is_cut() -> None:
-    assert len(trouble(Box(0, 0, 300, 100), "No.", "x" * 100_000)) < 4000
+    assert len(render_placeholder(Box(0, 0, 300, 100), "No.", "x" * 100_000)) < 4000

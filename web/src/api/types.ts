@@ -1,4 +1,4 @@
-// Written by `python web/wire.py` from the values of the server. Not to be edited.
+// Written by `python web/api_types.py` from the values of the server. Not to be edited.
 
 export interface Acceptance {
   persona: string;

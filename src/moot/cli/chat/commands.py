@@ -10,9 +10,9 @@ from moot.types.errors import UsageError
 from moot.types.modes import ModeName
 from moot.types.participants import Participant, participant_id
 
-MODES: Mapping[str, ModeName] = {mode: mode for mode in get_args(ModeName)}
-MENTION = re.compile(r"@(\S+?)[,:]?\s+")
-HELP = """\
+MODES_BY_NAME: Mapping[str, ModeName] = {mode: mode for mode in get_args(ModeName)}
+MENTION_PREFIX = re.compile(r"@(\S+?)[,:]?\s+")
+HELP_TEXT = """\
 Whatever you write is said to the table; @name at the beginning says it to one alone.
 /who            who sits there, and how they speak
 /add MODEL      seat another one, such as /add ollama/llama3.2; with `as NAME`, under that name
@@ -26,76 +26,88 @@ Whatever you write is said to the table; @name at the beginning says it to one a
 /quit           leave (so does Ctrl-D); nothing is lost"""
 
 
-class Say(Struct, frozen=True):
+class SayCommand(Struct, frozen=True):
     """`to` are the ids of those who are meant; None is everybody."""
 
-    words: str
+    text: str
     to: tuple[str, ...] | None = None
 
 
-class Mode(Struct, frozen=True):
+class ModeCommand(Struct, frozen=True):
     mode: ModeName
 
 
-class Add(Struct, frozen=True):
+class AddCommand(Struct, frozen=True):
     model: str
     name: str | None = None
 
 
-class Drop(Struct, frozen=True):
+class DropCommand(Struct, frozen=True):
     name: str
 
 
-class Resume(Struct, frozen=True):
-    which: str
+class ResumeCommand(Struct, frozen=True):
+    target: str
 
 
-class Who(Struct, frozen=True):
+class WhoCommand(Struct, frozen=True):
     pass
 
 
-class Stop(Struct, frozen=True):
+class StopCommand(Struct, frozen=True):
     pass
 
 
-class History(Struct, frozen=True):
+class HistoryCommand(Struct, frozen=True):
     pass
 
 
-class List(Struct, frozen=True):
+class ListCommand(Struct, frozen=True):
     pass
 
 
-class New(Struct, frozen=True):
+class NewCommand(Struct, frozen=True):
     pass
 
 
-class Help(Struct, frozen=True):
+class HelpCommand(Struct, frozen=True):
     pass
 
 
-class Quit(Struct, frozen=True):
+class QuitCommand(Struct, frozen=True):
     pass
 
 
-Deed = Say | Mode | Add | Drop | Resume | Who | Stop | History | List | New | Help
-Command = Deed | Quit
+ActionCommand = (
+    SayCommand
+    | ModeCommand
+    | AddCommand
+    | DropCommand
+    | ResumeCommand
+    | WhoCommand
+    | StopCommand
+    | HistoryCommand
+    | ListCommand
+    | NewCommand
+    | HelpCommand
+)
+ChatCommand = ActionCommand | QuitCommand
 
 
-def understood(line: str, participants: Sequence[Participant]) -> Command | None:
+def parse_chat_line(line: str, participants: Sequence[Participant]) -> ChatCommand | None:
     """Tell what a line means to those who sit there; nothing at all means nothing."""
     line = line.strip()
     if not line:
         return None
     if line.startswith("/"):
         name, _, rest = line[1:].partition(" ")
-        if (make := COMMANDS.get(name.lower())) is None:
+        if (make := COMMAND_PARSERS.get(name.lower())) is None:
             raise UsageError(f"There is no /{name}: /help tells what there is.")
         return make(rest.strip())
-    return _said(line, participants)
+    return _parse_message(line, participants)
 
 
-def named(name: str, participants: Sequence[Participant]) -> Participant:
+def find_participant(name: str, participants: Sequence[Participant]) -> Participant:
     """Find who is meant by a name, or by how it begins."""
     wanted = participant_id(name)
     exact = [who for who in participants if who.id == wanted]
@@ -108,50 +120,50 @@ def named(name: str, participants: Sequence[Participant]) -> Participant:
     return close[0]
 
 
-def _said(line: str, participants: Sequence[Participant]) -> Say:
+def _parse_message(line: str, participants: Sequence[Participant]) -> SayCommand:
     to: list[str] = []
-    while mention := MENTION.match(line):
-        to.append(named(mention[1], participants).id)
+    while mention := MENTION_PREFIX.match(line):
+        to.append(find_participant(mention[1], participants).id)
         line = line[mention.end() :]
-    return Say(line, tuple(dict.fromkeys(to)) or None)
+    return SayCommand(line, tuple(dict.fromkeys(to)) or None)
 
 
-def _mode(rest: str) -> Mode:
-    if (mode := MODES.get(rest.lower())) is None:
-        raise UsageError(f"/mode takes one of {', '.join(MODES)}.")
-    return Mode(mode)
+def _parse_mode(rest: str) -> ModeCommand:
+    if (mode := MODES_BY_NAME.get(rest.lower())) is None:
+        raise UsageError(f"/mode takes one of {', '.join(MODES_BY_NAME)}.")
+    return ModeCommand(mode)
 
 
-def _add(rest: str) -> Add:
+def _parse_add(rest: str) -> AddCommand:
     model, _, name = rest.partition(" as ")
     if "/" not in model or len(model.split()) != 1:
         raise UsageError("/add takes a model as provider/model, such as /add ollama/llama3.2 as Beta.")
-    return Add(model.strip(), name.strip() or None)
+    return AddCommand(model.strip(), name.strip() or None)
 
 
-def _drop(rest: str) -> Drop:
+def _parse_drop(rest: str) -> DropCommand:
     if not rest:
         raise UsageError("/drop takes a name: /who tells them.")
-    return Drop(rest.removeprefix("@"))
+    return DropCommand(rest.removeprefix("@"))
 
 
-def _resume(rest: str) -> Resume:
+def _parse_resume(rest: str) -> ResumeCommand:
     if not rest:
         raise UsageError("/resume takes a number of /list, or an id.")
-    return Resume(rest)
+    return ResumeCommand(rest)
 
 
-COMMANDS: Mapping[str, Callable[[str], Command]] = {
-    "mode": _mode,
-    "add": _add,
-    "drop": _drop,
-    "resume": _resume,
-    "who": lambda _: Who(),
-    "stop": lambda _: Stop(),
-    "history": lambda _: History(),
-    "list": lambda _: List(),
-    "new": lambda _: New(),
-    "help": lambda _: Help(),
-    "quit": lambda _: Quit(),
-    "exit": lambda _: Quit(),
+COMMAND_PARSERS: Mapping[str, Callable[[str], ChatCommand]] = {
+    "mode": _parse_mode,
+    "add": _parse_add,
+    "drop": _parse_drop,
+    "resume": _parse_resume,
+    "who": lambda _: WhoCommand(),
+    "stop": lambda _: StopCommand(),
+    "history": lambda _: HistoryCommand(),
+    "list": lambda _: ListCommand(),
+    "new": lambda _: NewCommand(),
+    "help": lambda _: HelpCommand(),
+    "quit": lambda _: QuitCommand(),
+    "exit": lambda _: QuitCommand(),
 }

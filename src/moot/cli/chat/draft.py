@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from moot.types.debate import Debate
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import ALONE_TOO, Advisors, Directed, ModeName
+from moot.types.modes import SOLO_MODES, Advisors, Directed, ModeName
 from moot.types.participants import Participant, default_names, participant_id
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
 
-class Seats(Struct, frozen=True, kw_only=True):
+class TableDraft(Struct, frozen=True, kw_only=True):
     participants: tuple[Participant, ...]
     mode: str
     rounds: int = 2
@@ -23,28 +23,28 @@ class Seats(Struct, frozen=True, kw_only=True):
     directed: Directed | None = None
 
     @property
-    def body(self) -> dict[str, Any]:
+    def request_body(self) -> dict[str, Any]:
         """Write it as a server takes it, for a new discussion as well as for a change of one."""
         return {name: value for name, value in to_builtins(self).items() if value is not None}
 
-    def with_mode(self, mode: ModeName) -> "Seats":
-        return replace(self, mode=mode, participants=_with_roles(self.participants, mode))
+    def with_mode(self, mode: ModeName) -> "TableDraft":
+        return replace(self, mode=mode, participants=_assign_lesson_roles(self.participants, mode))
 
-    def added(self, model: str, name: str | None = None) -> "Seats":
+    def with_participant(self, model: str, name: str | None = None) -> "TableDraft":
         taken = {who.id for who in self.participants}
         called = name or next(one for one in default_names() if participant_id(one) not in taken)
         if participant_id(called) in taken:
             raise UsageError(f"Somebody is called {called} already: choose another name.")
         seated = (*self.participants, Participant(participant_id(called), called, model))
         mode = "parallel" if self.mode == "single" else self.mode
-        return replace(self, participants=_with_roles(seated, mode), mode=mode)
+        return replace(self, participants=_assign_lesson_roles(seated, mode), mode=mode)
 
-    def dropped(self, who: Participant) -> "Seats":
+    def without_participant(self, who: Participant) -> "TableDraft":
         """Let somebody go; whoever is left alone speaks alone."""
         left = tuple(one for one in self.participants if one.id != who.id)
         if not left:
             raise UsageError(f"{who.name} is the last one at the table: /add another one first.")
-        mode = self.mode if len(left) > 1 or self.mode in ALONE_TOO - {"parallel"} else "single"
+        mode = self.mode if len(left) > 1 or self.mode in SOLO_MODES - {"parallel"} else "single"
         debate = self.debate and replace(
             self.debate,
             lead=None if self.debate.lead == who.id else self.debate.lead,
@@ -53,14 +53,14 @@ class Seats(Struct, frozen=True, kw_only=True):
         return replace(self, participants=left, mode=mode, debate=debate)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         who = ", ".join(f"{one.name} ({one.model})" for one in self.participants)
         return f"{who}: {self.mode}"
 
 
-def planned(plan: Plan) -> Seats:
+def draft_from_plan(plan: RunPlan) -> TableDraft:
     """Take the table of a plan, with the rules of its mode."""
-    return Seats(
+    return TableDraft(
         participants=plan.participants,
         mode=plan.mode,
         rounds=plan.rounds,
@@ -70,8 +70,8 @@ def planned(plan: Plan) -> Seats:
     )
 
 
-def seats_of(discussion: Discussion) -> Seats:
-    return Seats(
+def draft_from_discussion(discussion: Discussion) -> TableDraft:
+    return TableDraft(
         participants=discussion.participants,
         mode=discussion.mode,
         rounds=discussion.rounds,
@@ -81,7 +81,7 @@ def seats_of(discussion: Discussion) -> Seats:
     )
 
 
-def _with_roles(participants: Sequence[Participant], mode: str) -> tuple[Participant, ...]:
+def _assign_lesson_roles(participants: Sequence[Participant], mode: str) -> tuple[Participant, ...]:
     """See to it that a lesson has a teacher and students: who has no role gets one."""
     if mode != "directed":
         return tuple(participants)

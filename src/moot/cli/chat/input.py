@@ -9,96 +9,98 @@ from pathlib import Path
 from threading import Thread
 from typing import Protocol
 
-from moot.cli.ask_options import typed
+from moot.cli.ask_options import repair_encoding
 from moot.cli.interrupt import on_ctrl_c
-from moot.terminal.readers import safe
+from moot.terminal.readers import strip_control_chars
 from moot.types.discussions import Discussion, Message
 
-PROMPT = "you> "
-PIECE = 65536
+INPUT_PROMPT = "you> "
+CHUNK_BYTES = 65536
 
 
-class Lines(Protocol):
-    async def next(self) -> str | None:
+class LineSource(Protocol):
+    async def next_line(self) -> str | None:
         """Return the next line; None is the end. Ctrl-C raises `KeyboardInterrupt`."""
 
 
-class Typed:
-    def __init__(self, history: Path) -> None:
+class TypedLines:
+    def __init__(self, history_path: Path) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory
 
-        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        history.touch(mode=0o600)
-        self._session: PromptSession[str] = PromptSession(history=FileHistory(history))
+        history_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        history_path.touch(mode=0o600)
+        self._session: PromptSession[str] = PromptSession(history=FileHistory(history_path))
 
-    async def next(self) -> str | None:
+    async def next_line(self) -> str | None:
         try:
-            return await self._session.prompt_async(PROMPT, handle_sigint=False)
+            return await self._session.prompt_async(INPUT_PROMPT, handle_sigint=False)
         except EOFError:
             return None
 
 
-class Piped:
+class PipedLines:
     """Reads ahead no further than one piece; a thread does it, for a pipe may be silent for long."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._came: asyncio.Queue[bytes] = asyncio.Queue()
-        self._rest = b""
-        self._over = False
-        self._reading = False
+        self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
+        self._buffer = b""
+        self._at_eof = False
+        self._is_reading = False
 
-    async def next(self) -> str | None:
-        while b"\n" not in self._rest and not self._over:
-            if not (piece := await self._piece()):
-                self._over = True
-            self._rest += piece
-        if not self._rest:
+    async def next_line(self) -> str | None:
+        while b"\n" not in self._buffer and not self._at_eof:
+            if not (piece := await self._next_chunk()):
+                self._at_eof = True
+            self._buffer += piece
+        if not self._buffer:
             return None
-        line, _, self._rest = self._rest.partition(b"\n")
-        return typed(os.fsdecode(line))
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return repair_encoding(os.fsdecode(line))
 
-    async def _piece(self) -> bytes:
-        if not self._reading:  # else what was waited for when somebody pressed Ctrl-C still comes
-            self._reading = True
-            Thread(target=self._read, daemon=True).start()
-        coming = asyncio.create_task(self._came.get())
-        with on_ctrl_c(lambda: _cancel(coming)):
+    async def _next_chunk(self) -> bytes:
+        if not self._is_reading:  # else what was waited for when somebody pressed Ctrl-C still comes
+            self._is_reading = True
+            Thread(target=self._read_in_thread, daemon=True).start()
+        coming = asyncio.create_task(self._chunks.get())
+        with on_ctrl_c(lambda: _cancel_task(coming)):
             await asyncio.wait({coming})
         if coming.cancelled():
             raise KeyboardInterrupt
-        self._reading = False
+        self._is_reading = False
         return coming.result()
 
-    def _read(self) -> None:
+    def _read_in_thread(self) -> None:
         try:
-            piece = os.read(self._descriptor, PIECE)
+            piece = os.read(self._descriptor, CHUNK_BYTES)
         except OSError:  # it is closed, or whoever held it is gone: nothing more comes
             piece = b""
         with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
-            self._loop.call_soon_threadsafe(self._came.put_nowait, piece)
+            self._loop.call_soon_threadsafe(self._chunks.put_nowait, piece)
 
 
-def _cancel(task: "asyncio.Task[bytes]") -> None:
+def _cancel_task(task: "asyncio.Task[bytes]") -> None:
     task.cancel()
 
 
-def history(messages: Sequence[Message]) -> str:
-    return safe("".join(f"{line}\n" for message in messages for line in _block(message)))
+def format_history(messages: Sequence[Message]) -> str:
+    return strip_control_chars(
+        "".join(f"{line}\n" for message in messages for line in _format_message(message))
+    )
 
 
-def listed(discussions: Sequence[Discussion]) -> str:
+def format_discussion_list(discussions: Sequence[Discussion]) -> str:
     """Number discussions, so that one can be named by its number."""
     lines = (
         f"{number:>3}  {datetime.fromtimestamp(one.updated_at):%Y-%m-%d %H:%M}  {one.title}  ({one.mode}, {one.id})"  # noqa: DTZ006 - as the clock on the wall says
         for number, one in enumerate(discussions, start=1)
     )
-    return safe("".join(f"{line}\n" for line in lines))
+    return strip_control_chars("".join(f"{line}\n" for line in lines))
 
 
-def _block(message: Message) -> Iterator[str]:
+def _format_message(message: Message) -> Iterator[str]:
     if message.role == "user":
         to = f" to {', '.join(message.audience)}" if message.audience else ""
         yield f"=== You{to} ==="

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable
 
-BACK = 300  # characters in which the end of a sentence is looked for, before the limit
-CLOSERS = "\"'”’»)]}*_」』）】"
-_END = re.compile(rf"(?<![.!?])(?:[.!?]++|(?P<wide>[。！？]+))[{re.escape(CLOSERS)}]*+(?(wide)|(?=\s))")
+MAX_SEARCH_BACK_CHARS = 300  # characters in which the end of a sentence is looked for, before the limit
+SENTENCE_CLOSERS = "\"'”’»)]}*_」』）】"
+_SENTENCE_END = re.compile(
+    rf"(?<![.!?])(?:[.!?]++|(?P<wide>[。！？]+))[{re.escape(SENTENCE_CLOSERS)}]*+(?(wide)|(?=\s))"
+)
 _LAST_WORD = re.compile(r"[^\s(\[{\"'“‘*_]*$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ABBREVIATION = re.compile(
@@ -33,23 +35,23 @@ def ends_sentence(text: str) -> bool:
     return last == "I" or _INITIALS.fullmatch(last) is None
 
 
-def cut(text: str, limit: int, ahead: int = 0) -> int:
+def find_split(text: str, limit: int, ahead: int = 0) -> int:
     """Return where to cut text that is longer than the limit.
 
     That is after a sentence, up to `ahead` characters late or 300 early; else at white space; else at the limit.
     """
     early = 0
-    for end in _END.finditer(text, max(0, limit - BACK), limit + ahead + 1):
+    for end in _SENTENCE_END.finditer(text, max(0, limit - MAX_SEARCH_BACK_CHARS), limit + ahead + 1):
         if end.end() > limit + ahead:
             break
-        if end["wide"] or ends_sentence(text[: end.start() + len(end[0].rstrip(CLOSERS))]):
+        if end["wide"] or ends_sentence(text[: end.start() + len(end[0].rstrip(SENTENCE_CLOSERS))]):
             if end.end() > limit:
                 return end.end()
             early = end.end()
-    return early or _at_space(text, limit)
+    return early or _split_at_space(text, limit)
 
 
-def _at_space(text: str, limit: int) -> int:
+def _split_at_space(text: str, limit: int) -> int:
     if text[limit - 1].isspace() or text[limit].isspace():
         return limit
     words = text[:limit].rsplit(None, 1)
@@ -59,7 +61,7 @@ def _at_space(text: str, limit: int) -> int:
     return half.start() if half and half.start() else limit
 
 
-_CLOSING = {
+_BRACKET_PAIRS = {
     "(": ")",
     "[": "]",
     "{": "}",
@@ -72,69 +74,73 @@ _CLOSING = {
     "【": "】",
     "《": "》",
 }
-_PLAIN_CLOSING = frozenset(")]}")  # intervals mix them: [0, 1)
-_CLOSERS = frozenset(_CLOSING.values())
-_OPENS_QUOTE = re.compile(r"[\s(\[{*_—–:>“-]?")
-_FACES = frozenset(":;='")  # before a bracket: the mouth of a face
-_DEEPEST = 32
-LONGEST_TAG = 100  # characters in which half a tag must close
+_ASCII_CLOSING_BRACKETS = frozenset(")]}")  # intervals mix them: [0, 1)
+_CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
+_BEFORE_OPENING_QUOTE = re.compile(r"[\s(\[{*_—–:>“-]?")
+_EMOTICON_EYES = frozenset(":;='")  # before a bracket: the mouth of a face
+_MAX_DEPTH = 32
+MAX_TAG_CHARS = 100  # characters in which half a tag must close
 
-CHARACTERS = "".join({*_CLOSING, *_CLOSERS, '"', "<", ">"})
+MARK_CHARACTERS = "".join({*_BRACKET_PAIRS, *_CLOSING_BRACKETS, '"', "<", ">"})
 
 
-class Marks:
+class MarkTracker:
     """Follows the marks of a text; it is only shown those characters that can be one."""
 
     def __init__(self) -> None:
-        self._awaited: list[str] = []
-        self._tag_from: int | None = None
+        self._expected_closers: list[str] = []
+        self._tag_start: int | None = None
 
-    def open_at(self, place: int) -> bool:
-        return bool(self._awaited) or self.in_tag(place)
+    def is_open_at(self, position: int) -> bool:
+        return bool(self._expected_closers) or self.is_in_tag(position)
 
-    def in_tag(self, place: int) -> bool:
-        return self._tag_from is not None and place - self._tag_from <= LONGEST_TAG
+    def is_in_tag(self, position: int) -> bool:
+        return self._tag_start is not None and position - self._tag_start <= MAX_TAG_CHARS
 
-    def see(self, char: str, before: str, place: int) -> None:
+    def track_mark(self, char: str, before: str, position: int) -> None:
         """Take in a mark at this place of the text, and the character before it."""
         if char == "<":
-            self._tag_from = place
+            self._tag_start = position
         elif char == ">":
-            self._tag_from = None
+            self._tag_start = None
         elif char == '"':
-            self._quote(before)
-        elif char in _CLOSING:
-            if before not in _FACES and len(self._awaited) < _DEEPEST:
-                self._awaited.append(_CLOSING[char])
-        elif char in self._awaited:
-            self._close(char)
-        elif char in _PLAIN_CLOSING and self._awaited and self._awaited[-1] in _PLAIN_CLOSING:
-            self._awaited.pop()
+            self._track_quote(before)
+        elif char in _BRACKET_PAIRS:
+            if before not in _EMOTICON_EYES and len(self._expected_closers) < _MAX_DEPTH:
+                self._expected_closers.append(_BRACKET_PAIRS[char])
+        elif char in self._expected_closers:
+            self._close_mark(char)
+        elif (
+            char in _ASCII_CLOSING_BRACKETS
+            and self._expected_closers
+            and self._expected_closers[-1] in _ASCII_CLOSING_BRACKETS
+        ):
+            self._expected_closers.pop()
 
-    def no_tag(self) -> None:
+    def discard_tag(self) -> None:
         """What looked like the beginning of a tag was none."""
-        self._tag_from = None
+        self._tag_start = None
 
-    def _quote(self, before: str) -> None:
-        if '"' in self._awaited:
-            self._close('"')
-        elif _OPENS_QUOTE.fullmatch(before):
-            self._awaited.append('"')
+    def _track_quote(self, before: str) -> None:
+        if '"' in self._expected_closers:
+            self._close_mark('"')
+        elif _BEFORE_OPENING_QUOTE.fullmatch(before):
+            self._expected_closers.append('"')
 
-    def _close(self, char: str) -> None:
-        while self._awaited.pop() != char:
+    def _close_mark(self, char: str) -> None:
+        while self._expected_closers.pop() != char:
             pass
 
 
-_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?[^`\n]\1(?!`)")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?[^`\n]\1(?!`)")
 
 
-def outside(edit: Callable[[str], str], text: str, inside: Callable[[str], str] = str) -> str:
+def edit_outside_code(edit: Callable[[str], str], text: str, edit_code: Callable[[str], str] = str) -> str:
     """Apply an edit to all of a text but its spans of code."""
     if "`" not in text:
         return edit(text)
     edited, place = [], 0
-    for span in _SPAN.finditer(text):
-        edited += [edit(text[place : span.start()]), inside(span[0])]
+    for span in _CODE_SPAN.finditer(text):
+        edited += [edit(text[place : span.start()]), edit_code(span[0])]
         place = span.end()
     return "".join([*edited, edit(text[place:])])

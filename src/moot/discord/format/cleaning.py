@@ -3,12 +3,12 @@
 import re
 from collections.abc import Collection
 
-from moot.discord.format.boundaries import outside
-from moot.discord.format.mentions import Mentions, Room
-from moot.discord.format.pieces import Code, Piece, Prose
-from moot.streaming.speaker_labels import Labels
+from moot.discord.format.boundaries import edit_outside_code
+from moot.discord.format.mentions import ChannelMembers, MentionResolver
+from moot.discord.format.pieces import CodeBlock, MarkdownPiece, Prose
+from moot.streaming.speaker_labels import SpeakerLabels
 
-_KEPT = re.compile(
+_VERBATIM = re.compile(
     r"(?:\w{2,12}://|www\.)\S*[^\s.,;:!?)]|<[^<>\s]{1,80}>|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,64}"
 )
 _WORD = re.compile(r"[^\W\d_](?:[\w'’.-]*\w)?")
@@ -22,64 +22,66 @@ class Humanizer:
     def __init__(self, names: Collection[str]) -> None:
         self._names = frozenset(word for name in names for word in _WORD.findall(name))
 
-    def humanized(self, text: str) -> str:
-        return outside(self._humanized, text)
+    def humanize(self, text: str) -> str:
+        return edit_outside_code(self._humanize_prose, text)
 
-    def _humanized(self, text: str) -> str:
+    def _humanize_prose(self, text: str) -> str:
         told, place = [], 0
-        for kept in _KEPT.finditer(text):
-            told += [self._loosened(text[place : kept.start()]), kept[0]]
+        for kept in _VERBATIM.finditer(text):
+            told += [self._relax_punctuation(text[place : kept.start()]), kept[0]]
             place = kept.end()
-        return "".join([*told, self._loosened(text[place:])])
+        return "".join([*told, self._relax_punctuation(text[place:])])
 
-    def _loosened(self, text: str) -> str:
-        return _WORD.sub(self._lowered, _TIGHT_COMMA.sub(" ", _COMMA.sub("", text)))
+    def _relax_punctuation(self, text: str) -> str:
+        return _WORD.sub(self._lowercase_word, _TIGHT_COMMA.sub(" ", _COMMA.sub("", text)))
 
-    def _lowered(self, found: re.Match[str]) -> str:
-        word = found[0]
+    def _lowercase_word(self, word_match: re.Match[str]) -> str:
+        word = word_match[0]
         kept = word in self._names or word[1:] != word[1:].lower()
         return word if kept else word.lower()
 
 
-class Prefill:
+class PrefillStripper:
     """Takes the echo off the start of an answer, once, also where it comes in several pieces."""
 
     def __init__(self, text: str) -> None:
-        self._awaited = text.strip()
-        self._taken = ""  # so far; given back if the echo does not go on
+        self._expected = text.strip()
+        self._withheld = ""  # so far; given back if the echo does not go on
 
-    def without(self, text: str) -> str:
+    def strip_echo(self, text: str) -> str:
         said = text.strip()
-        if not self._awaited or not said:
+        if not self._expected or not said:
             return text
-        if said.startswith(self._awaited):
-            echo = len(text) - len(text.lstrip()) + len(self._awaited)
-            self._awaited = self._taken = ""
+        if said.startswith(self._expected):
+            echo = len(text) - len(text.lstrip()) + len(self._expected)
+            self._expected = self._withheld = ""
             return text[echo:]
-        if self._awaited.startswith(said):
-            self._taken += text
-            self._awaited = self._awaited[len(said) :].lstrip()
+        if self._expected.startswith(said):
+            self._withheld += text
+            self._expected = self._expected[len(said) :].lstrip()
             return ""
-        return self.rest() + text
+        return self.release_withheld() + text
 
-    def rest(self) -> str:
+    def release_withheld(self) -> str:
         """Give back what was taken of an echo that is not whole; nothing is awaited any more."""
-        taken, self._taken, self._awaited = self._taken, "", ""
+        taken, self._withheld, self._expected = self._withheld, "", ""
         return taken
 
 
-LONGEST_HELD = 1000  # characters of punctuation that may wait for words
-_WORDY = re.compile("[^\\W_]|[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+MAX_HELD_CHARS = 1000  # characters of punctuation that may wait for words
+_WORD_OR_EMOJI = re.compile("[^\\W_]|[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # Emoji; not the stars, circles and squares that scores and bars are made of.
-_PICTURE = "[\U0001f000-\U0001f1e5\U0001f200-\U0001f7df\U0001f7ec-\U0001faff]"
-_SIGN = (
+_PICTOGRAPH = "[\U0001f000-\U0001f1e5\U0001f200-\U0001f7df\U0001f7ec-\U0001faff]"
+_EMOJI_SIGN = (
     "[\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa"
     "\u26fd\u2705\u270a\u270b\u2728\u274c\u274e\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b50\u2b55]"
 )
-_BASE = f"(?:{_PICTURE}|{_SIGN}|[\u2600-\u27bf\u2b00-\u2bff](?=\ufe0f))[\ufe0f\U0001f3fb-\U0001f3ff]?"
-_EMOJI = f"{_BASE}(?:\u200d{_BASE})*|[\U0001f1e6-\U0001f1ff]{{2}}|<a?:\\w{{2,32}}:\\d{{1,20}}>"
+_EMOJI_BASE = (
+    f"(?:{_PICTOGRAPH}|{_EMOJI_SIGN}|[\u2600-\u27bf\u2b00-\u2bff](?=\ufe0f))[\ufe0f\U0001f3fb-\U0001f3ff]?"
+)
+_EMOJI = f"{_EMOJI_BASE}(?:\u200d{_EMOJI_BASE})*|[\U0001f1e6-\U0001f1ff]{{2}}|<a?:\\w{{2,32}}:\\d{{1,20}}>"
 _REPEATED_EMOJI = re.compile(rf"({_EMOJI})(?:[ \t]{{0,3}}\1)+")
-_SYSTEM = re.compile(r"\[\s?system(?: [a-z]{1,20})?\s?:[^\[\]]*\]", re.IGNORECASE)
+_SYSTEM_TAG = re.compile(r"\[\s?system(?: [a-z]{1,20})?\s?:[^\[\]]*\]", re.IGNORECASE)
 _STRAY_TAG = re.compile(
     r"</?(?:think|thinking|thought|reasoning|details|summary|system|assistant|user|human|message|response|answer|output|s)"
     r"(?:[ \t][^<>\n]{0,40})?/?>|<\|[^<>|\n]{0,40}\|>",
@@ -88,75 +90,81 @@ _STRAY_TAG = re.compile(
 _NEWLINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 
 
-class Cleaner:
+class PieceCleaner:
     """Cleans the pieces of one answer. What it drops is gone; what it holds comes with the next piece."""
 
-    def __init__(self, room: Room, *, prefill: str, guard: bool) -> None:
-        self._own = Labels([room.speaker])
-        self._others = Labels([name for name in room.others if name.lower() != room.speaker.lower()])
-        self._mentions = Mentions(room.members)
-        self._prefill = Prefill(self._mentions.resolved(prefill))
-        self._guard = guard
-        self._held = ""  # punctuation that waits for words
-        self._begun = False
-        self._newlines = ""  # that the last piece ended with
-        self._cut = False
+    def __init__(self, channel_members: ChannelMembers, *, prefill: str, block_impersonation: bool) -> None:
+        self._own_labels = SpeakerLabels([channel_members.participant])
+        self._other_labels = SpeakerLabels(
+            [
+                name
+                for name in channel_members.other_participants
+                if name.lower() != channel_members.participant.lower()
+            ]
+        )
+        self._mentions = MentionResolver(channel_members.members)
+        self._prefill = PrefillStripper(self._mentions.resolve_mentions(prefill))
+        self._block_impersonation = block_impersonation
+        self._held_punctuation = ""  # punctuation that waits for words
+        self._has_started = False
+        self._trailing_newlines = ""  # that the last piece ended with
+        self._is_cut_off = False
 
-    def clean(self, piece: Piece) -> list[Piece]:
-        if self._cut:
+    def clean_piece(self, piece: MarkdownPiece) -> list[MarkdownPiece]:
+        if self._is_cut_off:
             return []
-        if isinstance(piece, Code):
-            return self._before_code(piece)
-        text, self._held = self._held + piece.text, ""
-        if len(text) < LONGEST_HELD and not _WORDY.search(piece.text):
-            self._held = text
+        if isinstance(piece, CodeBlock):
+            return self._clean_code_block(piece)
+        text, self._held_punctuation = self._held_punctuation + piece.text, ""
+        if len(text) < MAX_HELD_CHARS and not _WORD_OR_EMOJI.search(piece.text):
+            self._held_punctuation = text
             return []
-        tidied = self._spaced(outside(_untagged, self._unlabelled(text)))
-        shown = self._guarded(self._prefill.without(self._mentions.resolved(tidied)))
+        tidied = self._collapse_blank_lines(edit_outside_code(_strip_stray_tags, self._strip_labels(text)))
+        shown = self._stop_at_impersonation(self._prefill.strip_echo(self._mentions.resolve_mentions(tidied)))
         if not shown.strip():
             return []
-        self._newlines = shown[len(shown.rstrip("\n")) :]
+        self._trailing_newlines = shown[len(shown.rstrip("\n")) :]
         return [type(piece)(shown)]
 
-    def rest(self) -> list[Piece]:
+    def flush_held(self) -> list[MarkdownPiece]:
         """Give out what is still held: nothing comes after it."""
-        text = self._prefill.rest() + self._taken_held()
-        self._newlines = "\n"  # what comes later begins a line
+        text = self._prefill.release_withheld() + self._pop_held()
+        self._trailing_newlines = "\n"  # what comes later begins a line
         return [Prose(text)] if text.strip() else []
 
-    def _before_code(self, code: Code) -> list[Piece]:
-        self._begun = True
-        self._newlines = ""
-        echo = self._prefill.rest()
-        whole = Code(code.language, code.text, lead=self._taken_held().strip())
+    def _clean_code_block(self, code: CodeBlock) -> list[MarkdownPiece]:
+        self._has_started = True
+        self._trailing_newlines = ""
+        echo = self._prefill.release_withheld()
+        whole = CodeBlock(code.language, code.text, leading_text=self._pop_held().strip())
         return [Prose(echo), whole] if echo else [whole]
 
-    def _taken_held(self) -> str:
-        held, self._held = self._held, ""
-        return self._mentions.resolved(held)
+    def _pop_held(self) -> str:
+        held, self._held_punctuation = self._held_punctuation, ""
+        return self._mentions.resolve_mentions(held)
 
-    def _unlabelled(self, text: str) -> str:
-        text = self._own.stripped(text)
-        if not self._begun and text.strip():
-            self._begun = True
-            text = self._others.stripped(text)
+    def _strip_labels(self, text: str) -> str:
+        text = self._own_labels.strip_label(text)
+        if not self._has_started and text.strip():
+            self._has_started = True
+            text = self._other_labels.strip_label(text)
         return text
 
-    def _spaced(self, text: str) -> str:
+    def _collapse_blank_lines(self, text: str) -> str:
         """Leave one blank line where there are more, also between the last piece and this one."""
-        return _NEWLINES.sub("\n\n", self._newlines + text).removeprefix(self._newlines)
+        return _NEWLINES.sub("\n\n", self._trailing_newlines + text).removeprefix(self._trailing_newlines)
 
-    def _guarded(self, text: str) -> str:
+    def _stop_at_impersonation(self, text: str) -> str:
         """Cut the answer off where it goes on with somebody else's words."""
-        if not self._guard:
+        if not self._block_impersonation:
             return text
-        begins = self._newlines[:1]
-        before = self._others.before_later(begins + text)
+        begins = self._trailing_newlines[:1]
+        before = self._other_labels.text_before_later_label(begins + text)
         if before is None:
             return text
-        self._cut = True
+        self._is_cut_off = True
         return before.removeprefix(begins)
 
 
-def _untagged(text: str) -> str:
-    return _STRAY_TAG.sub("", _SYSTEM.sub("", _REPEATED_EMOJI.sub(r"\1", text)))
+def _strip_stray_tags(text: str) -> str:
+    return _STRAY_TAG.sub("", _SYSTEM_TAG.sub("", _REPEATED_EMOJI.sub(r"\1", text)))

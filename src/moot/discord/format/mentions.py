@@ -7,41 +7,43 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from moot.discord.format.boundaries import outside
+from moot.discord.format.boundaries import edit_outside_code
 
-LONGEST_NAME = 32  # as Discord has it
-_AT = "[@\uff20]"
-_WRAPPED = rf"<{_AT}[!&]?\{{?(?P<angled>[^<>\n{{}}]{{1,80}})\}}?>|{_AT}\{{(?P<braced>[^{{}}\n]{{1,80}})\}}"
-_QUOTED = rf'{_AT}\[(?P<bracketed>[^\[\]\n]{{1,40}})\]|{_AT}"(?P<quoted>[^"\n]{{1,40}})"'
-_PLAIN = rf"(?<![\w/]){_AT}(?!\s)(?=(?P<ahead>[^\n]{{0,{LONGEST_NAME + 1}}}))"
-_MENTION = re.compile(f"{_WRAPPED}|{_QUOTED}|{_PLAIN}")
-ALL = ("everyone", "here")
-_MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)}|\Z)", re.IGNORECASE)
-_RAW = re.compile(r"(?<=<)@(?=[!&]?\d)")
-_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space after a name
-_GOES_ON = re.compile(rf"[^\W{_UNSPACED}]|[.-]\w")  # after a name: it is part of another
-_HIDDEN = "@\u200b"  # no longer a mention, and looks the same
+MAX_NAME_CHARS = 32  # as Discord has it
+_AT_SIGN = "[@\uff20]"
+_WRAPPED_NAME = (
+    rf"<{_AT_SIGN}[!&]?\{{?(?P<angled>[^<>\n{{}}]{{1,80}})\}}?>|{_AT_SIGN}\{{(?P<braced>[^{{}}\n]{{1,80}})\}}"
+)
+_QUOTED_NAME = rf'{_AT_SIGN}\[(?P<bracketed>[^\[\]\n]{{1,40}})\]|{_AT_SIGN}"(?P<quoted>[^"\n]{{1,40}})"'
+_PLAIN_NAME = rf"(?<![\w/]){_AT_SIGN}(?!\s)(?=(?P<ahead>[^\n]{{0,{MAX_NAME_CHARS + 1}}}))"
+_MENTION = re.compile(f"{_WRAPPED_NAME}|{_QUOTED_NAME}|{_PLAIN_NAME}")
+EVERYONE_NAMES = ("everyone", "here")
+_EVERYONE_MENTION = re.compile(rf"{_AT_SIGN}(?={'|'.join(EVERYONE_NAMES)}|\Z)", re.IGNORECASE)
+_RAW_MENTION = re.compile(r"(?<=<)@(?=[!&]?\d)")
+_UNSPACED_SCRIPTS = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space after a name
+_NAME_CONTINUES = re.compile(rf"[^\W{_UNSPACED_SCRIPTS}]|[.-]\w")  # after a name: it is part of another
+_INERT_AT_SIGN = "@\u200b"  # no longer a mention, and looks the same
 
 
-class Member(Struct, frozen=True):
+class ChannelMember(Struct, frozen=True):
     """Somebody who can be mentioned; the names are those by which a text may call them."""
 
     id: str
     names: tuple[str, ...]
 
 
-class Mentions:
-    def __init__(self, members: Collection[Member]) -> None:
+class MentionResolver:
+    def __init__(self, members: Collection[ChannelMember]) -> None:
         self._members = members
 
-    def resolved(self, text: str) -> str:
+    def resolve_mentions(self, text: str) -> str:
         """Turn names into mentions, outside code."""
         if "@" not in text and "\uff20" not in text:
             return text
-        return outside(self._resolved, text, inside=_shown_only)
+        return edit_outside_code(self._resolve_in_prose, text, edit_code=_neutralize_code)
 
     @cached_property
-    def _ids(self) -> dict[str, set[str]]:
+    def _ids_by_name(self) -> dict[str, set[str]]:
         ids: dict[str, set[str]] = defaultdict(set)
         for member in self._members:
             for name in member.names:
@@ -49,52 +51,58 @@ class Mentions:
         return ids
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _member_ids(self) -> frozenset[str]:
         return frozenset(member.id for member in self._members)
 
-    def _resolved(self, text: str) -> str:
+    def _resolve_in_prose(self, text: str) -> str:
         told, place = [], 0
         while found := _MENTION.search(text, place):
             told.append(text[place : found.start()])
             wrapped = found["angled"] or found["braced"] or found["bracketed"] or found["quoted"]
-            name = self._wrapped(wrapped) if wrapped else self._plain(found["ahead"])
-            told.append(self._mention(name) or name)
+            name = self._resolve_wrapped_name(wrapped) if wrapped else self._match_plain_name(found["ahead"])
+            told.append(self._format_mention(name) or name)
             place = found.end() + (0 if wrapped else len(name))
-        return _hidden("".join([*told, text[place:]]))
+        return _neutralize_everyone("".join([*told, text[place:]]))
 
-    def _wrapped(self, who: str) -> str:
+    def _resolve_wrapped_name(self, content: str) -> str:
         """Return by what somebody is named: the id if it is a member's, else the name."""
-        name, _, id = who.rpartition("|")
-        return id.strip() if id.strip() in self._known else (name or id).strip("@\uff20 ")
+        name, _, id = content.rpartition("|")
+        return id.strip() if id.strip() in self._member_ids else (name or id).strip("@\uff20 ")
 
-    def _plain(self, ahead: str) -> str:
+    def _match_plain_name(self, ahead: str) -> str:
         """Return the longest name that is written here, or nothing."""
-        for size in range(min(len(ahead), LONGEST_NAME), 0, -1):
+        for size in range(min(len(ahead), MAX_NAME_CHARS), 0, -1):
             name = ahead[:size]
-            if (name in self._known or name.casefold() in self._ids) and not _GOES_ON.match(ahead, size):
+            if (
+                name in self._member_ids or name.casefold() in self._ids_by_name
+            ) and not _NAME_CONTINUES.match(ahead, size):
                 return name
         return ""
 
-    def _mention(self, name: str) -> str | None:
-        ids = {name} if name in self._known else self._ids.get(name.casefold(), set())
-        return f"<@{next(iter(ids))}>" if len(ids) == 1 and name.lower() not in ALL else None
+    def _format_mention(self, name: str) -> str | None:
+        ids = {name} if name in self._member_ids else self._ids_by_name.get(name.casefold(), set())
+        return f"<@{next(iter(ids))}>" if len(ids) == 1 and name.lower() not in EVERYONE_NAMES else None
 
 
-def _hidden(text: str) -> str:
-    return _MENTIONS_ALL.sub(_HIDDEN, text)
+def _neutralize_everyone(text: str) -> str:
+    return _EVERYONE_MENTION.sub(_INERT_AT_SIGN, text)
 
 
-def _shown_only(code: str) -> str:
+def _neutralize_code(code: str) -> str:
     """Keep what is in a span from being a mention, should it be shown without its backticks."""
-    return _hidden(_RAW.sub(_HIDDEN, code))
+    return _neutralize_everyone(_RAW_MENTION.sub(_INERT_AT_SIGN, code))
 
 
-class Room(Struct, frozen=True, kw_only=True):
+class ChannelMembers(Struct, frozen=True, kw_only=True):
     """Who speaks, who else is at the table, and who can be mentioned in the channel."""
 
-    speaker: str
-    others: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
+    participant: str
+    other_participants: tuple[str, ...] = ()
+    members: tuple[ChannelMember, ...] = ()
 
-    def names(self) -> list[str]:
-        return [self.speaker, *self.others, *(name for member in self.members for name in member.names)]
+    def all_names(self) -> list[str]:
+        return [
+            self.participant,
+            *self.other_participants,
+            *(name for member in self.members for name in member.names),
+        ]

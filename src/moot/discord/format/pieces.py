@@ -11,79 +11,79 @@ class Prose(Struct, frozen=True):
     text: str
 
 
-class Code(Struct, frozen=True):
+class CodeBlock(Struct, frozen=True):
     """A block of code, without its fences; `lead` is punctuation that stands before it."""
 
     language: str
     text: str
-    lead: str = ""
+    leading_text: str = ""
 
 
-class Table(Struct, frozen=True):
+class MarkdownTable(Struct, frozen=True):
     text: str
 
 
-Piece = Prose | Code | Table
+MarkdownPiece = Prose | CodeBlock | MarkdownTable
 
 
-Search = Callable[[str, int], re.Match[str] | None]
+FindSpecial = Callable[[str, int], re.Match[str] | None]
 
 
-class Fence(Struct, frozen=True):
+class CodeFence(Struct, frozen=True):
     """What opened a block of code, what stood before it on its line, and its language once that is known."""
 
     tick: str
-    run: int
+    tick_count: int
     prefix: str
     language: str | None = None
 
 
 # Prose at the start of a line or within one, a table, or code.
-Into = Literal["line", "words", "table"] | Fence
+NextReader = Literal["line", "words", "table"] | CodeFence
 
 
-class Turn(Struct, frozen=True):
+class Transition(Struct, frozen=True):
     """A piece is whole: what comes next, and the characters after it that are to be read again as such."""
 
-    piece: Piece | None
-    into: Into
-    again: str
+    piece: MarkdownPiece | None
+    next_reader: NextReader
+    unread_text: str
 
 
-class Held:
+class TextBuffer:
     """The text that a reader holds; adding to it takes the same time however long it is."""
 
     def __init__(self) -> None:
         self.length = 0
         self._parts: list[str] = []
 
-    def add(self, text: str) -> None:
+    def append_text(self, text: str) -> None:
         self._parts.append(text)
         self.length += len(text)
 
-    def text(self) -> str:
+    def whole_text(self) -> str:
         whole = "".join(self._parts)
         self._parts = [whole]
         return whole
 
-    def last(self) -> str:
+    def last_char(self) -> str:
         return self._parts[-1][-1:] if self._parts else ""
 
 
-class Reader(Protocol):
+class PieceReader(Protocol):
     """Reads one piece. While it is calm, a run of characters that `search` does not find may be added as a whole."""
 
-    held: Held
-    calm: bool
-    search: Search
+    buffer: TextBuffer
+    can_skip: bool
+    find_special: FindSpecial
 
     @property
-    def limit(self) -> int: ...
+    def max_chars(self) -> int: ...
 
-    def step(self, char: str) -> Turn | None: ...
+    def read_char(self, char: str) -> Transition | None: ...
 
-    def overflow(self) -> Turn:
+    def split_overflow(self) -> Transition:
         """Give out part of a piece that has reached its limit."""
 
-    def end(self) -> Piece | None:
+    def finish_piece(self) -> MarkdownPiece | None:
         """Give out what is held: nothing more will come."""

@@ -19,123 +19,130 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.discord.format.cleaning import Cleaner, Humanizer
-from moot.discord.format.mentions import Room
-from moot.discord.format.messages import Kind, Part, closed, gather
-from moot.discord.format.pieces import Piece, Prose
+from moot.discord.format.cleaning import Humanizer, PieceCleaner
+from moot.discord.format.mentions import ChannelMembers
+from moot.discord.format.messages import MessagePart, PartKind, append_piece, close_open_marks
+from moot.discord.format.pieces import MarkdownPiece, Prose
 from moot.discord.format.segmenter import Segmenter
 
-Degree = Literal[
+DeliveryStyle = Literal[
     0, 1, 2, 3
 ]  # gathered; a message a paragraph; with typing between them; a sentence, humanized
-MOST_MESSAGES = 40
-SINGLE_MESSAGES = 20  # after which what is left is gathered, so that a long list does not use up the rest
+MAX_MESSAGES = 40
+MAX_SINGLE_MESSAGES = 20  # after which what is left is gathered, so that a long list does not use up the rest
 
 
-class Send(Struct, frozen=True):
+class OutgoingMessage(Struct, frozen=True):
     """A message to send: first wait `pause` seconds, then show typing for `typing` seconds."""
 
     text: str
-    kind: Kind = "text"  # a table's text holds a markdown table, which Discord cannot show
-    pause: float = 0.0
-    typing: float = 0.0
+    kind: PartKind = "text"  # a table's text holds a markdown table, which Discord cannot show
+    pause_seconds: float = 0.0
+    typing_seconds: float = 0.0
 
 
-class Delivery:
+class StreamDelivery:
     """Delivers one stream; `chance` gives numbers from 0 to 1, which choose how long the pauses are."""
 
-    def __init__(self, degree: Degree, chance: Callable[[], float]) -> None:
-        self._degree = degree
-        self._chance = chance
-        self._sent = 0
-        self._gathered: list[Part] = []
-        self.left_out = 0  # characters beyond the last message
+    def __init__(self, delivery_style: DeliveryStyle, random_source: Callable[[], float]) -> None:
+        self._delivery_style = delivery_style
+        self._random_source = random_source
+        self._message_count = 0
+        self._pending_parts: list[MessagePart] = []
+        self.overflow_chars = 0  # characters beyond the last message
 
-    def take(self, pieces: Iterable[Piece]) -> list[Send]:
+    def accept_pieces(self, pieces: Iterable[MarkdownPiece]) -> list[OutgoingMessage]:
         """Return what is to be sent now; the rest is gathered."""
-        due: list[Send] = []
+        due: list[OutgoingMessage] = []
         for piece in pieces:
-            gather(self._gathered, piece)
-            due += self._send(self._due())
+            append_piece(self._pending_parts, piece)
+            due += self._build_messages(self._take_ready_parts())
         return due
 
-    def flush(self, pieces: Sequence[Piece]) -> list[Send]:
+    def flush_pieces(self, pieces: Sequence[MarkdownPiece]) -> list[OutgoingMessage]:
         """Send these pieces and all that is gathered, and close the marks that are still open."""
-        due = self.take(pieces[:-1])
+        due = self.accept_pieces(pieces[:-1])
         for last in pieces[-1:]:
-            gather(self._gathered, last)
-        parts, self._gathered = self._gathered, []
+            append_piece(self._pending_parts, last)
+        parts, self._pending_parts = self._pending_parts, []
         if parts and parts[-1].kind == "text":
-            parts[-1] = Part(closed(parts[-1].text.strip()), "text")
-        return [*due, *self._send(parts)]
+            parts[-1] = MessagePart(close_open_marks(parts[-1].text.strip()), "text")
+        return [*due, *self._build_messages(parts)]
 
-    def _due(self) -> list[Part]:
+    def _take_ready_parts(self) -> list[MessagePart]:
         """Take out what need not wait: all, or where messages are gathered those that are full."""
-        if self._degree == 0:
+        if self._delivery_style == 0:
             return []
-        full = len(self._gathered) - (0 if self._sent < SINGLE_MESSAGES else 1)
-        due, self._gathered = self._gathered[:full], self._gathered[full:]
+        full = len(self._pending_parts) - (0 if self._message_count < MAX_SINGLE_MESSAGES else 1)
+        due, self._pending_parts = self._pending_parts[:full], self._pending_parts[full:]
         return due
 
-    def _send(self, parts: list[Part]) -> list[Send]:
+    def _build_messages(self, parts: list[MessagePart]) -> list[OutgoingMessage]:
         sends = []
         for part in parts:
             text = part.text.strip()
-            if self._sent == MOST_MESSAGES:
-                self.left_out += len(text)
+            if self._message_count == MAX_MESSAGES:
+                self.overflow_chars += len(text)
             elif text:
-                sends.append(self._timed(text, part.kind))
-                self._sent += 1
+                sends.append(self._add_timing(text, part.kind))
+                self._message_count += 1
         return sends
 
-    def _timed(self, text: str, kind: Kind) -> Send:
-        if self._sent == 0 or self._degree < 2:
-            return Send(text, kind)
-        return Send(text, kind, pause=0.25 + 1.25 * self._chance(), typing=typing_seconds(len(text), kind))
+    def _add_timing(self, text: str, kind: PartKind) -> OutgoingMessage:
+        if self._message_count == 0 or self._delivery_style < 2:
+            return OutgoingMessage(text, kind)
+        return OutgoingMessage(
+            text,
+            kind,
+            pause_seconds=0.25 + 1.25 * self._random_source(),
+            typing_seconds=typing_seconds(len(text), kind),
+        )
 
 
-def typing_seconds(characters: int, kind: Kind) -> float:
+def typing_seconds(characters: int, kind: PartKind) -> float:
     return min(max(0.010 * characters, 0.75), 4.0) * (1.25 if kind == "code" else 1)
 
 
-class Outlet:
+class MessageFormatter:
     def __init__(
         self,
         *,
-        degree: Degree,
-        room: Room,
-        chance: Callable[[], float],
+        delivery_style: DeliveryStyle,
+        channel_members: ChannelMembers,
+        random_source: Callable[[], float],
         prefill: str = "",
-        guard: bool = False,
+        block_impersonation: bool = False,
     ) -> None:
-        self._segments = Segmenter(sentences=degree == 3)
-        self._cleaner = Cleaner(room, prefill=prefill, guard=guard)
-        self._humanizer = Humanizer(room.names()) if degree == 3 else None
-        self._delivery = Delivery(degree, chance)
+        self._segmenter = Segmenter(sentences=delivery_style == 3)
+        self._cleaner = PieceCleaner(
+            channel_members, prefill=prefill, block_impersonation=block_impersonation
+        )
+        self._humanizer = Humanizer(channel_members.all_names()) if delivery_style == 3 else None
+        self._delivery = StreamDelivery(delivery_style, random_source)
 
     @property
-    def left_out(self) -> int:
-        return self._delivery.left_out
+    def overflow_chars(self) -> int:
+        return self._delivery.overflow_chars
 
-    def feed(self, text: str) -> list[Send]:
-        pieces = self._segments.feed(text)
-        return self._delivery.take(self._cleaned(pieces)) if pieces else []
+    def feed(self, text: str) -> list[OutgoingMessage]:
+        pieces = self._segmenter.feed(text)
+        return self._delivery.accept_pieces(self._clean_pieces(pieces)) if pieces else []
 
-    def boundary(self) -> list[Send]:
+    def flush_boundary(self) -> list[OutgoingMessage]:
         """Send what there is: a tool is called, or a file of the answer follows."""
-        pieces = self._cleaned(self._segments.end(), last=True)
-        return self._delivery.flush(pieces)
+        pieces = self._clean_pieces(self._segmenter.finish_text(), last=True)
+        return self._delivery.flush_pieces(pieces)
 
-    def end(self) -> list[Send]:
-        return self.boundary()
+    def finish_stream(self) -> list[OutgoingMessage]:
+        return self.flush_boundary()
 
-    def _cleaned(self, pieces: list[Piece], *, last: bool = False) -> list[Piece]:
-        kept = [cleaned for piece in pieces for cleaned in self._cleaner.clean(piece)]
+    def _clean_pieces(self, pieces: list[MarkdownPiece], *, last: bool = False) -> list[MarkdownPiece]:
+        kept = [cleaned for piece in pieces for cleaned in self._cleaner.clean_piece(piece)]
         if last:
-            kept += self._cleaner.rest()
-        return [self._humanized(piece) for piece in kept]
+            kept += self._cleaner.flush_held()
+        return [self._humanize_piece(piece) for piece in kept]
 
-    def _humanized(self, piece: Piece) -> Piece:
+    def _humanize_piece(self, piece: MarkdownPiece) -> MarkdownPiece:
         if self._humanizer is None or not isinstance(piece, Prose):
             return piece
-        return Prose(self._humanizer.humanized(piece.text))
+        return Prose(self._humanizer.humanize(piece.text))

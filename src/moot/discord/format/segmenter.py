@@ -4,65 +4,69 @@ A piece goes as soon as the characters after it have shown where it ends, so wha
 not on how it was cut on its way.
 """
 
-from moot.discord.format.pieces import Fence, Into, Piece, Reader, Turn
+from moot.discord.format.pieces import CodeFence, MarkdownPiece, NextReader, PieceReader, Transition
 from moot.discord.format.readers import CodeReader, ProseReader, TableReader
 
 
 class Segmenter:
     def __init__(self, *, sentences: bool) -> None:
         self._sentences = sentences
-        self._reader: Reader = self._begun("line")
+        self._reader: PieceReader = self._create_reader("line")
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[MarkdownPiece]:
         reader = self._reader
-        if reader.calm and reader.held.length + len(text) < reader.limit and not reader.search(text, 0):
-            reader.held.add(text)
+        if (
+            reader.can_skip
+            and reader.buffer.length + len(text) < reader.max_chars
+            and not reader.find_special(text, 0)
+        ):
+            reader.buffer.append_text(text)
             return []
-        pieces: list[Piece] = []
-        self._read(text, pieces)
+        pieces: list[MarkdownPiece] = []
+        self._read_text(text, pieces)
         return pieces
 
-    def end(self) -> list[Piece]:
+    def finish_text(self) -> list[MarkdownPiece]:
         """Give out what is left; what comes after it begins a line."""
-        piece = self._reader.end()
-        self._reader = self._begun("line")
+        piece = self._reader.finish_piece()
+        self._reader = self._create_reader("line")
         return [piece] if piece is not None else []
 
-    def _read(self, text: str, pieces: list[Piece]) -> None:
+    def _read_text(self, text: str, pieces: list[MarkdownPiece]) -> None:
         at = 0
         while at < len(text):
             reader = self._reader
             turn = None
-            to = self._calm_until(text, at)
+            to = self._skip_end(text, at)
             if to > at:
-                reader.held.add(text[at:to])
+                reader.buffer.append_text(text[at:to])
                 at = to
             else:
-                turn = reader.step(text[at])
+                turn = reader.read_char(text[at])
                 at += 1
-            if turn is None and reader.held.length >= reader.limit:
-                turn = reader.overflow()
+            if turn is None and reader.buffer.length >= reader.max_chars:
+                turn = reader.split_overflow()
             if turn is not None:
-                self._take(turn, pieces)
+                self._apply_transition(turn, pieces)
 
-    def _calm_until(self, text: str, at: int) -> int:
+    def _skip_end(self, text: str, at: int) -> int:
         reader = self._reader
-        if not reader.calm:
+        if not reader.can_skip:
             return at
-        special = reader.search(text, at)
-        return min(special.start() if special else len(text), at + reader.limit - reader.held.length)
+        special = reader.find_special(text, at)
+        return min(special.start() if special else len(text), at + reader.max_chars - reader.buffer.length)
 
-    def _take(self, turn: Turn, pieces: list[Piece]) -> None:
-        if turn.piece is not None:
-            pieces.append(turn.piece)
-        self._reader = self._begun(turn.into)
-        self._read(turn.again, pieces)
+    def _apply_transition(self, transition: Transition, pieces: list[MarkdownPiece]) -> None:
+        if transition.piece is not None:
+            pieces.append(transition.piece)
+        self._reader = self._create_reader(transition.next_reader)
+        self._read_text(transition.unread_text, pieces)
 
-    def _begun(self, into: Into) -> Reader:
-        match into:
-            case Fence():
-                return CodeReader(into)
+    def _create_reader(self, next_reader: NextReader) -> PieceReader:
+        match next_reader:
+            case CodeFence():
+                return CodeReader(next_reader)
             case "table":
                 return TableReader()
             case _:
-                return ProseReader(sentences=self._sentences, line=into == "line")
+                return ProseReader(sentences=self._sentences, at_line_start=next_reader == "line")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from moot.engine.cost.dry_run import Call, rehearse
-from moot.prompts.parts import Attached
-from moot.types.billing import Purpose, total
+from moot.engine.cost.dry_run import PlannedCall, simulate_calls
+from moot.prompts.parts import AttachmentsByMessage
+from moot.types.billing import CallPurpose, sum_costs
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-Priced = Callable[[str, Usage], float | None]
+ComputeCost = Callable[[str, Usage], float | None]
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Line(Struct, frozen=True, kw_only=True):
     Tokens and cost are those of all of them; the cost is None where nobody knows the price.
     """
 
-    purpose: Purpose
+    purpose: CallPurpose
     participant: str | None
     model: str
     calls: int
@@ -43,18 +43,18 @@ class Forecast(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
 
 
-def forecast(
-    plan: Plan,
+def forecast_cost(
+    plan: RunPlan,
     message: Message | None,
     earlier: Sequence[Message],
-    priced: Priced,
-    attached: Attached | None = None,
+    compute_cost: ComputeCost,
+    attachments: AttachmentsByMessage | None = None,
 ) -> Forecast:
     """Add up the calls of a run that answers a message, or nobody, after all that was said earlier."""
-    grouped: dict[tuple[Purpose, str | None, str], list[Call]] = {}
-    for call in rehearse(plan, message, earlier, attached):
+    grouped: dict[tuple[CallPurpose, str | None, str], list[PlannedCall]] = {}
+    for call in simulate_calls(plan, message, earlier, attachments):
         grouped.setdefault((call.purpose, call.participant, call.model), []).append(call)
-    lines = tuple(_line(calls, priced) for calls in grouped.values())
+    lines = tuple(_forecast_line(calls, compute_cost) for calls in grouped.values())
     return Forecast(
         lines=lines,
         calls=sum(line.calls for line in lines),
@@ -65,7 +65,7 @@ def forecast(
     )
 
 
-def _line(calls: Sequence[Call], priced: Priced) -> Line:
+def _forecast_line(calls: Sequence[PlannedCall], compute_cost: ComputeCost) -> Line:
     return Line(
         purpose=calls[0].purpose,
         participant=calls[0].participant,
@@ -73,5 +73,5 @@ def _line(calls: Sequence[Call], priced: Priced) -> Line:
         calls=len(calls),
         input=sum(call.input for call in calls),
         output=sum(call.output for call in calls),
-        cost=total(priced(call.model, Usage(call.input, call.output)) for call in calls),
+        cost=sum_costs(compute_cost(call.model, Usage(call.input, call.output)) for call in calls),
     )

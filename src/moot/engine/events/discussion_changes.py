@@ -8,99 +8,101 @@ from contextlib import aclosing, suppress
 import msgspec
 
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.approvals import Permissions
-from moot.types.discussion_events import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.store.runs.approvals import Approvals
+from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from moot.types.discussions import Run
 from moot.types.errors import NotFound
 
-MOST_WAITING = 200  # ids; a watcher with more starts again from everything
+MAX_PENDING_IDS = 200  # ids; a watcher with more starts again from everything
 HEARTBEAT_SECONDS = 5.0
 
 
-class Watcher:
+class ChangeWatcher:
     def __init__(self) -> None:
-        self.news = asyncio.Event()
-        self._ids: dict[str, None] = {}
-        self._missed = True
+        self.wake_event = asyncio.Event()
+        self._changed_ids: dict[str, None] = {}
+        self._has_gap = True
 
-    def tell(self, id: str) -> None:
-        self._ids[id] = None
-        if len(self._ids) > MOST_WAITING:
-            self.miss()
-        self.news.set()
+    def add_change(self, id: str) -> None:
+        self._changed_ids[id] = None
+        if len(self._changed_ids) > MAX_PENDING_IDS:
+            self.mark_gap()
+        self.wake_event.set()
 
-    def miss(self) -> None:
-        self._ids.clear()
-        self._missed = True
-        self.news.set()
+    def mark_gap(self) -> None:
+        self._changed_ids.clear()
+        self._has_gap = True
+        self.wake_event.set()
 
-    def take(self) -> tuple[bool, list[str]]:
+    def take_changes(self) -> tuple[bool, list[str]]:
         """Return whether everything has to be told anew, and else what has changed."""
-        missed, ids = self._missed, list(self._ids)
-        self._missed = False
-        self._ids.clear()
-        self.news.clear()
+        missed, ids = self._has_gap, list(self._changed_ids)
+        self._has_gap = False
+        self._changed_ids.clear()
+        self.wake_event.clear()
         return missed, ids
 
 
-class Changes:
-    def __init__(self, discussions: Discussions, permissions: Permissions) -> None:
+class DiscussionChanges:
+    def __init__(self, discussions: Discussions, approvals: Approvals) -> None:
         self._discussions = discussions
-        self._permissions = permissions
-        self._watchers: defaultdict[str, set[Watcher]] = defaultdict(set)
+        self._approvals = approvals
+        self._watchers: defaultdict[str, set[ChangeWatcher]] = defaultdict(set)
 
-    def told(self, payload: str) -> None:
+    def on_notify(self, payload: str) -> None:
         """Hear of a change: the tenant, a space, and the discussion."""
         tenant, _, id = payload.partition(" ")
         for watcher in self._watchers.get(tenant, ()):
-            watcher.tell(id)
+            watcher.add_change(id)
 
-    def missed(self) -> None:
+    def on_gap(self) -> None:
         for watchers in self._watchers.values():
             for watcher in watchers:
-                watcher.miss()
+                watcher.mark_gap()
 
-    async def follow(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
+    async def stream_frames(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
         """Yield changes as they are sent."""
-        async with aclosing(self.watch(tenant)) as watched:
+        async with aclosing(self.watch_changes(tenant)) as watched:
             async for changes in watched:
-                yield [frame(change) for change in changes]
+                yield [encode_change(change) for change in changes]
 
-    async def watch(self, tenant: str) -> AsyncGenerator[list[Change], None]:
+    async def watch_changes(self, tenant: str) -> AsyncGenerator[list[DiscussionEvent], None]:
         """Yield changes, beginning with all that goes on; an empty list is: still here."""
-        watcher = Watcher()
+        watcher = ChangeWatcher()
         self._watchers[tenant].add(watcher)
         try:
             while True:
-                missed, ids = watcher.take()
+                missed, ids = watcher.take_changes()
                 yield (
-                    [await self._everything(tenant)]
+                    [await self._current_activity(tenant)]
                     if missed
-                    else [await self._one(tenant, id) for id in ids]
+                    else [await self._discussion_change(tenant, id) for id in ids]
                 )
                 with suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_SECONDS):
-                        await watcher.news.wait()
+                        await watcher.wake_event.wait()
         finally:
             self._watchers[tenant].discard(watcher)
             if not self._watchers[tenant]:
                 del self._watchers[tenant]
 
-    async def _everything(self, tenant: str) -> Change:
-        return Activity(*await self._going_on(tenant))
+    async def _current_activity(self, tenant: str) -> DiscussionEvent:
+        return Activity(*await self._live_and_waiting_runs(tenant))
 
-    async def _one(self, tenant: str, id: str) -> Change:
+    async def _discussion_change(self, tenant: str, id: str) -> DiscussionEvent:
         try:
-            discussion = await self._discussions.get(tenant, id)
+            discussion = await self._discussions.get_discussion(tenant, id)
         except NotFound:
             return DiscussionDeleted(id)
-        return DiscussionChanged(discussion, *await self._going_on(tenant, id))
+        return DiscussionChanged(discussion, *await self._live_and_waiting_runs(tenant, id))
 
-    async def _going_on(self, tenant: str, id: str | None = None) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    async def _live_and_waiting_runs(
+        self, tenant: str, id: str | None = None
+    ) -> tuple[tuple[Run, ...], tuple[str, ...]]:
         """Find the live runs, and those of them that wait for a person."""
         runs = await self._discussions.live_runs(tenant, id)
-        return runs, await self._permissions.asking([run.id for run in runs])
+        return runs, await self._approvals.runs_awaiting_approval([run.id for run in runs])
 
 
-def frame(change: Change) -> bytes:
+def encode_change(change: DiscussionEvent) -> bytes:
     return b"data: " + msgspec.json.encode(change) + b"\n\n"

@@ -15,17 +15,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.engine import telemetry
-from moot.engine.events.hub import Feeds
-from moot.engine.waits import patiently
-from moot.store.runs.event_insert import Ending, Entry, Kept
-from moot.store.runs.event_log import Events, Written
-from moot.store.runs.findings import NOTICE
-from moot.store.runs.runs import Claim
+from moot.engine.events.hub import EventHub
+from moot.engine.waits import retry_while_unavailable
+from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
+from moot.store.runs.event_log import EventLog, WriteResult
+from moot.store.runs.findings import NOTICE_KEY_PREFIX
+from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import (
-    FINDINGS,
+    ANALYSIS_RESULTS,
     Event,
     Notice,
     RunEnded,
@@ -35,41 +35,44 @@ from moot.types.events import (
     ThoughtDelta,
 )
 
-GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches: longer where writing takes long, or many speak
-GAP_A_RUN = 0.00025
-MOST_PENDING = 20_000  # events; whoever adds more waits until they are written
+GAP_SECONDS, MAX_GAP_SECONDS = (
+    0.025,
+    0.25,
+)  # between two batches: longer where writing takes long, or many speak
+GAP_SECONDS_PER_RUN = 0.00025
+MAX_PENDING_EVENTS = 20_000  # events; whoever adds more waits until they are written
 
-HERALDS = (RunStarted, StageStarted)  # they leave with what they announce
+NOT_URGENT = (RunStarted, StageStarted)  # they leave with what they announce
 
 encode = msgspec.json.encode
 
 
-class Growing(Struct):
+class PendingDelta(Struct):
     """Deltas of one turn that will leave as one."""
 
     first: TextDelta | ThoughtDelta
     texts: list[str]
 
 
-class RunJournal:
+class RunEventBuffer:
     """One run's side of the log."""
 
-    def __init__(self, journal: "Journal", claim: Claim) -> None:
-        self.claim = claim
-        self._journal = journal
-        self._seq = claim.seq
-        self._pending: list[Event | Growing] = []
-        self._growing: dict[str, Growing] = {}
-        self._spoken: set[str] = set()
-        self._kept: list[tuple[Message | None, Sequence[Lane], Sequence[Charge]]] = []
-        self._ending: Ending | None = None
+    def __init__(self, writer: "EventWriter", lease: RunLease) -> None:
+        self.lease = lease
+        self._writer = writer
+        self._seq = lease.seq
+        self._pending: list[Event | PendingDelta] = []
+        self._open_deltas: dict[str, PendingDelta] = {}
+        self._speaking_participants: set[str] = set()
+        self._pending_records: list[tuple[Message | None, Sequence[Lane], Sequence[Charge]]] = []
+        self._pending_end: RunEnding | None = None
 
-    async def append(self, events: list[Event]) -> None:
-        self._put(events)
-        if self._journal.pending > MOST_PENDING:
-            await self._journal.written()
+    async def append_events(self, events: list[Event]) -> None:
+        self._enqueue_events(events)
+        if self._writer.pending_events > MAX_PENDING_EVENTS:
+            await self._writer.flush_events()
 
-    async def keep(
+    async def commit(
         self,
         event: Event,
         message: Message | None = None,
@@ -77,151 +80,153 @@ class RunJournal:
         charges: Sequence[Charge] = (),
     ) -> int:
         """Write an event with what is kept of it; it is safe when this returns, and a message has its number."""
-        self._kept.append((message, lanes, charges))
-        self._put([event])
-        written = await self._journal.written()
-        return written.numbers[message.id] if message is not None else 0
+        self._pending_records.append((message, lanes, charges))
+        self._enqueue_events([event])
+        written = await self._writer.flush_events()
+        return written.message_numbers[message.id] if message is not None else 0
 
-    def pay(self, charges: Sequence[Charge]) -> None:
+    def add_charges(self, charges: Sequence[Charge]) -> None:
         """Let what was paid be written down together with what comes next."""
-        self._kept.append((None, (), charges))
+        self._pending_records.append((None, (), charges))
 
-    async def end(self, event: RunEnded, revision: int = 0) -> None:
+    async def end_run(self, event: RunEnded, revision: int = 0) -> None:
         """End the run, unless more of it than `revision` is to be tried again."""
-        self._ending = Ending(event.status, time.time(), revision)
-        self._put([event])
-        await self._journal.written()
+        self._pending_end = RunEnding(event.status, time.time(), revision)
+        self._enqueue_events([event])
+        await self._writer.flush_events()
 
-    def _put(self, events: list[Event]) -> None:
+    def _enqueue_events(self, events: list[Event]) -> None:
         urgent = False
         for event in events:
-            urgent |= self._add(event)
-        self._journal.wake(self, urgent=urgent)
+            urgent |= self._add_event(event)
+        self._writer.schedule_write(self, urgent=urgent)
 
-    def _add(self, event: Event) -> bool:
+    def _add_event(self, event: Event) -> bool:
         """Add an event to what waits, and tell whether readers are waiting for it."""
-        self._journal.pending += 1
+        self._writer.pending_events += 1
         who = getattr(event, "participant", None) or ""
         if not isinstance(event, (TextDelta, ThoughtDelta)):
-            self._growing.pop(who, None)
-            self._spoken.discard(who)
+            self._open_deltas.pop(who, None)
+            self._speaking_participants.discard(who)
             self._pending.append(event)
-            return not isinstance(event, HERALDS)
-        growing = self._growing.get(who)
-        if growing is not None and _continues(growing.first, event):
+            return not isinstance(event, NOT_URGENT)
+        growing = self._open_deltas.get(who)
+        if growing is not None and _can_coalesce(growing.first, event):
             growing.texts.append(event.text)
             return False
-        self._growing[who] = growing = Growing(event, [event.text])
+        self._open_deltas[who] = growing = PendingDelta(event, [event.text])
         self._pending.append(growing)
-        first = who not in self._spoken
-        self._spoken.add(who)
+        first = who not in self._speaking_participants
+        self._speaking_participants.add(who)
         return first
 
-    def take(self) -> Entry:
+    def take_batch(self) -> EventLogEntry:
         """Number what waits, and hand it over."""
         now, first = time.time(), self._seq + 1
-        bodies = [self._numbered(item, now) for item in self._pending]
-        entry = Entry(self.claim, first, bodies, self._taken(bodies), self._ending)
-        self._pending, self._kept, self._ending = [], [], None
-        self._growing.clear()
+        bodies = [self._encode_numbered(item, now) for item in self._pending]
+        entry = EventLogEntry(self.lease, first, bodies, self._batch_records(bodies), self._pending_end)
+        self._pending, self._pending_records, self._pending_end = [], [], None
+        self._open_deltas.clear()
         return entry
 
-    def _taken(self, bodies: list[str]) -> Kept | None:
+    def _batch_records(self, bodies: list[str]) -> RunRecords | None:
         """Put together what is kept with the events, if anything is."""
         first = self._seq - len(bodies) + 1
         told = zip(range(first, self._seq + 1), self._pending, bodies, strict=True)
-        findings = {basis: body for seq, item, body in told if (basis := _basis(item, seq))}
-        if not self._kept and not findings:
+        findings = {basis: body for seq, item, body in told if (basis := _cache_key(item, seq))}
+        if not self._pending_records and not findings:
             return None
-        return Kept(
-            [message for message, _, _ in self._kept if message is not None],
-            [lane for _, lanes, _ in self._kept for lane in lanes],
+        return RunRecords(
+            [message for message, _, _ in self._pending_records if message is not None],
+            [lane for _, lanes, _ in self._pending_records for lane in lanes],
             findings,
-            [charge for _, _, charges in self._kept for charge in charges],
+            [charge for _, _, charges in self._pending_records for charge in charges],
         )
 
-    def _numbered(self, item: "Event | Growing", now: float) -> str:
+    def _encode_numbered(self, item: "Event | PendingDelta", now: float) -> str:
         self._seq += 1
-        stamp = {"run": self.claim.run, "seq": self._seq, "at": now}
-        if isinstance(item, Growing):
+        stamp = {"run": self.lease.run, "seq": self._seq, "at": now}
+        if isinstance(item, PendingDelta):
             return encode(replace(item.first, text="".join(item.texts), **stamp)).decode()
         return encode(replace(item, **stamp)).decode()
 
 
-def _basis(item: Event | Growing, seq: int) -> str | None:
+def _cache_key(item: Event | PendingDelta, seq: int) -> str | None:
     """Name what is kept of an event beside the log, if anything is."""
     match item:
         case Notice():
-            return f"{NOTICE}{seq}"
-        case _ if isinstance(item, FINDINGS):
+            return f"{NOTICE_KEY_PREFIX}{seq}"
+        case _ if isinstance(item, ANALYSIS_RESULTS):
             return item.basis
         case _:
             return None
 
 
-def _continues(one: TextDelta | ThoughtDelta, other: TextDelta | ThoughtDelta) -> bool:
+def _can_coalesce(one: TextDelta | ThoughtDelta, other: TextDelta | ThoughtDelta) -> bool:
     return (type(one), one.stage, one.round) == (type(other), other.stage, other.round)
 
 
-class Journal:
-    def __init__(self, events: Events, feeds: Feeds, fenced: Callable[[frozenset[str]], None]) -> None:
+class EventWriter:
+    def __init__(
+        self, events: EventLog, event_hub: EventHub, on_fenced: Callable[[frozenset[str]], None]
+    ) -> None:
         """`fenced` is told of runs that another worker has taken over."""
-        self.pending = 0
+        self.pending_events = 0
         self._events = events
-        self._feeds = feeds
-        self._fenced = fenced
-        self._waiting: dict[RunJournal, None] = {}
-        self._something = asyncio.Event()
-        self._urgent = asyncio.Event()
-        self._written: asyncio.Future[Written] | None = None
+        self._event_hub = event_hub
+        self._on_fenced = on_fenced
+        self._pending_runs: dict[RunEventBuffer, None] = {}
+        self._work_available = asyncio.Event()
+        self._write_now = asyncio.Event()
+        self._flush_waiter: asyncio.Future[WriteResult] | None = None
 
-    def open(self, claim: Claim) -> RunJournal:
-        return RunJournal(self, claim)
+    def open_run(self, lease: RunLease) -> RunEventBuffer:
+        return RunEventBuffer(self, lease)
 
-    def wake(self, run: RunJournal, *, urgent: bool) -> None:
-        self._waiting[run] = None
-        self._something.set()
+    def schedule_write(self, run: RunEventBuffer, *, urgent: bool) -> None:
+        self._pending_runs[run] = None
+        self._work_available.set()
         if urgent:
-            self._urgent.set()
+            self._write_now.set()
 
-    async def written(self) -> Written:
+    async def flush_events(self) -> WriteResult:
         """Wait until all that was added until now is safe."""
-        if self._written is None:
-            self._written = asyncio.get_running_loop().create_future()
-        self._something.set()
-        self._urgent.set()
-        return await asyncio.shield(self._written)
+        if self._flush_waiter is None:
+            self._flush_waiter = asyncio.get_running_loop().create_future()
+        self._work_available.set()
+        self._write_now.set()
+        return await asyncio.shield(self._flush_waiter)
 
-    async def write_for_ever(self) -> None:
+    async def write_forever(self) -> None:
         gap = GAP_SECONDS
         while True:
-            await self._something.wait()
+            await self._work_available.wait()
             with suppress(TimeoutError):
                 async with asyncio.timeout(gap):  # and not wait_for, which may swallow a cancellation
-                    await self._urgent.wait()
+                    await self._write_now.wait()
             started = time.perf_counter()
-            runs = await self._write()
+            runs = await self._write_batch()
             took = time.perf_counter() - started
-            telemetry.WRITING.observe(took)
-            gap = min(max(GAP_SECONDS, 2 * took, GAP_A_RUN * runs), LONGEST_GAP)
+            telemetry.LOG_WRITE_SECONDS.observe(took)
+            gap = min(max(GAP_SECONDS, 2 * took, GAP_SECONDS_PER_RUN * runs), MAX_GAP_SECONDS)
 
-    async def _write(self) -> int:
+    async def _write_batch(self) -> int:
         """Write what waits, and return of how many runs it was."""
-        self._something.clear()
-        self._urgent.clear()
-        waiting, self._waiting = self._waiting, {}
-        waiter, self._written = self._written, None
-        entries = [run.take() for run in waiting]
-        self.pending = 0
-        written = Written(frozenset(), {})
+        self._work_available.clear()
+        self._write_now.clear()
+        waiting, self._pending_runs = self._pending_runs, {}
+        waiter, self._flush_waiter = self._flush_waiter, None
+        entries = [run.take_batch() for run in waiting]
+        self.pending_events = 0
+        written = WriteResult(frozenset(), {})
         if entries:
-            written = await patiently(lambda: self._events.write(entries))
+            written = await retry_while_unavailable(lambda: self._events.write_entries(entries))
         for entry in entries:
-            if entry.claim.run not in written.stale:
-                self._feeds.publish(entry.claim.run, entry.first, entry.bodies)
-        telemetry.WRITTEN.inc(sum(len(entry.bodies) for entry in entries))
-        if written.stale:
-            self._fenced(written.stale)
-        if waiter is not None and not written.stale:
+            if entry.lease.run not in written.stale_runs:
+                self._event_hub.publish(entry.lease.run, entry.first_seq, entry.bodies)
+        telemetry.EVENTS_WRITTEN.inc(sum(len(entry.bodies) for entry in entries))
+        if written.stale_runs:
+            self._on_fenced(written.stale_runs)
+        if waiter is not None and not written.stale_runs:
             waiter.set_result(written)
         return len(entries)

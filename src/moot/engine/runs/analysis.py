@@ -6,68 +6,84 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.engine.turns.context import ChainOf, Transcript
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.structured_output import Shaped, inquired
-from moot.engine.turns.token_estimates import room
-from moot.prompts.tasks.task import Ask
-from moot.streaming.cancellation import Stop
-from moot.types.billing import Charge, Purpose
+from moot.engine.turns.context import ResolveParticipantModel, RunTranscript
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.structured_output import StructuredResult, complete_analysis
+from moot.engine.turns.token_estimates import max_prompt_chars
+from moot.prompts.tasks.task import BuildTask
+from moot.streaming.cancellation import StopSignal
+from moot.types.billing import CallPurpose, Charge
 from moot.types.errors import UsageError
 from moot.types.events import Notice
 from moot.types.participants import Participant
 
-WORDS: Mapping[Purpose, str] = {
+PURPOSE_LABELS: Mapping[CallPurpose, str] = {
     "gate": "word on whether the answers agree",
     "ranking": "ballot",
     "director": "decision",
 }
 
 
-class Inquiries:
+class AnalysisRunner:
     def __init__(
-        self, run: str, transcript: Transcript, chain_of: ChainOf, speaker: Speaker, stop: Stop
+        self,
+        run: str,
+        transcript: RunTranscript,
+        resolve_model: ResolveParticipantModel,
+        model_caller: ModelCaller,
+        stop: StopSignal,
     ) -> None:
         self._run = run
         self._transcript = transcript
-        self._chain_of = chain_of
-        self._speaker = speaker
+        self._resolve_model = resolve_model
+        self._model_caller = model_caller
         self._stop = stop
 
-    async def make(self, purpose: Purpose, who: Participant, ask: Ask) -> str:
+    async def run_analysis(
+        self, purpose: CallPurpose, participant: Participant, build_task: BuildTask
+    ) -> str:
         """Let a model find something out, and return its basis; where it does not, only a notice comes of it."""
         try:
-            chain = await self._chain_of(who)
+            chain = await self._resolve_model(participant)
         except UsageError as error:
-            return await self._missing(purpose, who, str(error))
-        inquiry = ask(self._transcript.said, self._run, await asyncio.to_thread(room, chain))
-        if any(found.basis == inquiry.basis for found in self._transcript.found):
-            return inquiry.basis
-        answer = await inquired(self._speaker, chain, inquiry, self._stop)
-        charge = _charge(purpose, who, answer)
+            return await self._commit_missing(purpose, participant, str(error))
+        inquiry = build_task(
+            self._transcript.messages, self._run, await asyncio.to_thread(max_prompt_chars, chain)
+        )
+        if any(found.basis == inquiry.cache_key for found in self._transcript.analysis_results):
+            return inquiry.cache_key
+        answer = await complete_analysis(self._model_caller, chain, inquiry, self._stop)
+        charge = _analysis_charge(purpose, participant, answer)
         if answer.value is None:
-            return await self._missing(purpose, who, answer.fault.message if answer.fault else "", charge)
-        found = inquiry.found(answer.value)
+            return await self._commit_missing(
+                purpose, participant, answer.fault.message if answer.fault else "", charge
+            )
+        found = inquiry.to_result(answer.value)
         paid = replace(found, model=answer.model, usage=answer.usage, cost=answer.cost)
-        await self._transcript.keep(paid, charges=[charge])
-        return inquiry.basis
+        await self._transcript.commit_event(paid, charges=[charge])
+        return inquiry.cache_key
 
-    async def _missing(
-        self, purpose: Purpose, who: Participant, why: str, charge: Charge | None = None
+    async def _commit_missing(
+        self, purpose: CallPurpose, participant: Participant, why: str, charge: Charge | None = None
     ) -> str:
         why = "The run was stopped." if self._stop.reason is not None else why
         instead = " The rules decide instead." if purpose == "director" else ""
-        message = f"There is no {WORDS.get(purpose, purpose)} from {who.model}. {why}".strip() + instead
+        message = (
+            f"There is no {PURPOSE_LABELS.get(purpose, purpose)} from {participant.model}. {why}".strip()
+            + instead
+        )
         charges = [charge] if charge else []
-        await self._transcript.keep(Notice(kind="missing", message=message, charge=charge), charges=charges)
+        await self._transcript.commit_event(
+            Notice(kind="missing", message=message, charge=charge), charges=charges
+        )
         return ""
 
 
-def _charge(purpose: Purpose, who: Participant, answer: Shaped[Any]) -> Charge:
+def _analysis_charge(purpose: CallPurpose, participant: Participant, answer: StructuredResult[Any]) -> Charge:
     return Charge(
         purpose=purpose,
         model=answer.model,
         usage=answer.usage,
         cost=answer.cost,
-        participant=who.id,
+        participant=participant.id,
     )

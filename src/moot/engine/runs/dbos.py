@@ -18,42 +18,42 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from moot.store.database import Database
-from moot.types.discussions import LIVE
-from moot.types.errors import StoreUnavailable
+from moot.types.discussions import LIVE_STATUSES
+from moot.types.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
 
 
-VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
-AGAIN_SECONDS = 1.0
+WORKFLOW_VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
+RETRY_SECONDS = 1.0
 
-STRANGERS = text(
+UNREGISTERED_WORKERS = text(
     "SELECT executor_id FROM dbos.workflow_status WHERE status = 'PENDING'"
     " UNION SELECT worker FROM run WHERE status = ANY(:live) EXCEPT SELECT id FROM worker"
 )
 
 S = TypeVar("S", bound=str)
-Execute = Callable[[str, int], Coroutine[None, None, None]]
+ExecuteRun = Callable[[str, int], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
 
 
-class Books:
+class DbosBackend:
     """DBOS, and the one workflow that it knows."""
 
-    def __init__(self, dbos: Any, workflow: Execute) -> None:
+    def __init__(self, dbos: Any, workflow: ExecuteRun) -> None:
         self._dbos = dbos
         self._workflow = workflow
 
-    async def start(self, run: str, revision: int) -> None:
+    async def start_workflow(self, run: str, revision: int) -> None:
         """Execute a run, unless somebody does already; each revision is a workflow of its own."""
         try:
             with self._dbos.SetWorkflowID(f"{run}.{revision}" if revision else run):
                 await self._dbos.DBOS.start_workflow_async(self._workflow, run, revision)
         except SQLAlchemyError as error:
-            raise StoreUnavailable("The books of the runs cannot be written now.") from error
+            raise DatabaseUnavailable("The books of the runs cannot be written now.") from error
 
-    async def step(self, name: str, body: Callable[[], Awaitable[S]]) -> S:
+    async def run_step(self, name: str, body: Callable[[], Awaitable[S]]) -> S:
         """Do a part of a run, or return what came of it the last time."""
         done: list[S] = []
 
@@ -68,19 +68,21 @@ class Books:
             return done[0] if done else await body()
         return came
 
-    async def recover(self, worker: str) -> None:
+    async def recover_worker(self, worker: str) -> None:
         """Let DBOS hand on what a dead worker had begun, all of it; raise StoreUnavailable if it did not."""
-        await asyncio.to_thread(self._recover, worker)
+        await asyncio.to_thread(self._recover_pending, worker)
 
-    def _recover(self, worker: str) -> None:
+    def _recover_pending(self, worker: str) -> None:
         dbos = self._dbos.DBOS
         try:
             dbos._recover_pending_workflows([worker])  # noqa: SLF001 - there is no public way
-            left = dbos.list_workflows(executor_id=worker, status="PENDING", app_version=VERSION, limit=1)
+            left = dbos.list_workflows(
+                executor_id=worker, status="PENDING", app_version=WORKFLOW_VERSION, limit=1
+            )
         except SQLAlchemyError as error:
-            raise StoreUnavailable("The books of the runs cannot be read now.") from error
+            raise DatabaseUnavailable("The books of the runs cannot be read now.") from error
         if left:  # it only logs what it could not do
-            raise StoreUnavailable("Not all runs of a dead worker could be taken over yet.")
+            raise DatabaseUnavailable("Not all runs of a dead worker could be taken over yet.")
 
     async def close(self) -> None:
         await asyncio.to_thread(self._dbos.DBOS.destroy, destroy_registry=True)
@@ -88,26 +90,26 @@ class Books:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-async def opened(database: Database, worker: str, execute: Execute) -> Books:
+async def launch_dbos(database: Database, worker: str, execute: ExecuteRun) -> DbosBackend:
     """Load and start DBOS, which takes its time, and let it execute runs."""
     dbos = await asyncio.to_thread(import_module, "dbos")
-    await prepare(dbos, database)
-    dbos.DBOS(config=config(database, worker))
+    await prepare_dbos_database(dbos, database)
+    dbos.DBOS(config=dbos_config(database, worker))
 
     @dbos.DBOS.workflow(name="run", max_recovery_attempts=None)  # type: ignore[untyped-decorator]
     async def workflow(run: str, revision: int = 0) -> None:
         await execute(run, revision)
 
     dbos.DBOS.launch()
-    return Books(dbos, workflow)
+    return DbosBackend(dbos, workflow)
 
 
-def config(database: Database, worker: str) -> "DBOSConfig":
+def dbos_config(database: Database, worker: str) -> "DBOSConfig":
     return {
         "name": "moot",
-        "system_database_url": _url(database),
+        "system_database_url": _dbos_url(database),
         "executor_id": worker,
-        "application_version": VERSION,
+        "application_version": WORKFLOW_VERSION,
         "log_level": "ERROR",
         "console_log_level": "CRITICAL",  # our own log has what it says
         # We send no notifications; a thread of DBOS waits for them all the same, and a server that ends waits for it.
@@ -115,46 +117,46 @@ def config(database: Database, worker: str) -> "DBOSConfig":
     }
 
 
-async def strangers(database: Database) -> Sequence[str]:
+async def unregistered_workers(database: Database) -> Sequence[str]:
     """List who has runs, by the books of DBOS or by ours, and is no worker that anybody knows."""
     async with database.read() as connection:
-        return (await connection.execute(STRANGERS, {"live": list(LIVE)})).scalars().all()
+        return (await connection.execute(UNREGISTERED_WORKERS, {"live": list(LIVE_STATUSES)})).scalars().all()
 
 
-async def prepare(dbos: Any, database: Database) -> None:
+async def prepare_dbos_database(dbos: Any, database: Database) -> None:
     """Bring the books up to date: in a thread, because DBOS waits for its database, and for others, in its sleep.
 
     On SQLite it makes its tables outside of any transaction: a file that was cut off half-way would never be
     finished, so it is begun anew.
     """
     if database.is_postgres:
-        await _when_it_is_there(dbos, database.url)
+        await _migrate_when_reachable(dbos, database.url)
         return
     try:
-        await asyncio.to_thread(_prepare_file, dbos, file(database))
+        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
     except (DatabaseError, sqlite3.DatabaseError) as error:
         log.warning("the books of the runs cannot be used; they are begun anew", extra={"reason": str(error)})
-        _remove(file(database))
-        await asyncio.to_thread(_prepare_file, dbos, file(database))
+        _remove_database_files(dbos_file_path(database))
+        await asyncio.to_thread(_prepare_file, dbos, dbos_file_path(database))
 
 
-async def _when_it_is_there(dbos: Any, url: str) -> None:
+async def _migrate_when_reachable(dbos: Any, url: str) -> None:
     while True:
         try:
             await asyncio.to_thread(dbos.DBOS.migrate, url)
         except OperationalError as error:
             log.warning("runs wait for the database", extra={"reason": str(error)})
-            await asyncio.sleep(AGAIN_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
         else:
             return
 
 
-def file(database: Database) -> Path:
+def dbos_file_path(database: Database) -> Path:
     return database.path.with_name(f"{database.path.stem}.runs.db")
 
 
-def _url(database: Database) -> str:
-    return database.url if database.is_postgres else f"sqlite:///{file(database)}"
+def _dbos_url(database: Database) -> str:
+    return database.url if database.is_postgres else f"sqlite:///{dbos_file_path(database)}"
 
 
 def _prepare_file(dbos: Any, path: Path) -> None:
@@ -163,7 +165,7 @@ def _prepare_file(dbos: Any, path: Path) -> None:
     dbos.DBOS.migrate(f"sqlite:///{path}")
 
 
-def _remove(path: Path) -> None:
+def _remove_database_files(path: Path) -> None:
     for name in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         with contextlib.suppress(FileNotFoundError):
             name.unlink()

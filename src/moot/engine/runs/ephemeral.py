@@ -11,152 +11,161 @@ from msgspec import Struct
 
 from moot.engine.runs import inline
 from moot.engine.runs.inline import RunLog
-from moot.engine.turns.model_caller import Speaker
-from moot.prompts.attachments import refuse_unread
-from moot.prompts.parts import Attached
-from moot.providers.registry import Resolved
-from moot.streaming.cancellation import Stop, stopped
+from moot.engine.turns.model_caller import ModelCaller
+from moot.prompts.attachments import reject_unreadable_file
+from moot.prompts.parts import AttachmentsByMessage
+from moot.providers.registry import ResolvedModel
+from moot.streaming.cancellation import StopSignal, stop_tasks
 from moot.types.billing import Charge
 from moot.types.discussions import Message
 from moot.types.events import Event
 from moot.types.requests import File
-from moot.types.requests import Message as Told
-from moot.types.run_plan import Plan
+from moot.types.requests import ModelMessage as Told
+from moot.types.run_plan import RunPlan
 
-WAITING = 256  # batches that wait for the reader; then whoever tells waits too
-LOOK_SECONDS = 1.0  # after which a reader that waits is due a look at the time
+MAX_QUEUED_BATCHES = 256  # batches that wait for the reader; then whoever tells waits too
+POLL_SECONDS = 1.0  # after which a reader that waits is due a look at the time
 
 T = TypeVar("T")
 
 
-class Relay(Generic[T]):
+class MemoryStream(Generic[T]):
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[list[T] | None] = asyncio.Queue(WAITING)
-        self._left = asyncio.Event()
+        self._queue: asyncio.Queue[list[T] | None] = asyncio.Queue(MAX_QUEUED_BATCHES)
+        self._reader_gone = asyncio.Event()
         self._closed = False
 
-    async def tell(self, some: list[T]) -> None:
-        await self._put(some)
+    async def send_batch(self, batch: list[T]) -> None:
+        await self._enqueue_batch(batch)
 
-    async def end(self) -> None:
+    async def send_end(self) -> None:
         """Say that nothing follows, and wait until all was read, or the reader has left."""
-        await self._put(None)
-        await self._left.wait()
+        await self._enqueue_batch(None)
+        await self._reader_gone.wait()
 
     def close(self) -> None:
         """Say that nobody will tell anything any more, whatever became of them."""
         self._closed = True
 
-    async def read(self) -> AsyncGenerator[list[T], None]:
+    async def receive_batches(self) -> AsyncGenerator[list[T], None]:
         """Yield what is told, until the end; an empty list is: still here."""
         try:
-            while (some := await self._next()) is not None:
+            while (some := await self._next_batch()) is not None:
                 yield some
         finally:
-            self._leave()
+            self._disconnect_reader()
 
-    async def _put(self, some: list[T] | None) -> None:
-        if not self._left.is_set():
-            await self._waiting.put(some)
+    async def _enqueue_batch(self, batch: list[T] | None) -> None:
+        if not self._reader_gone.is_set():
+            await self._queue.put(batch)
 
-    async def _next(self) -> list[T] | None:
+    async def _next_batch(self) -> list[T] | None:
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
-                return await self._waiting.get()
+            async with asyncio.timeout(POLL_SECONDS):
+                return await self._queue.get()
         except TimeoutError:
             return None if self._closed else []
 
-    def _leave(self) -> None:
-        self._left.set()
-        while not self._waiting.empty():  # so that whoever waits to tell goes on
-            self._waiting.get_nowait()
+    def _disconnect_reader(self) -> None:
+        self._reader_gone.set()
+        while not self._queue.empty():  # so that whoever waits to tell goes on
+            self._queue.get_nowait()
 
 
 log = logging.getLogger(__name__)
 
 
-class Sitting(Struct, frozen=True, kw_only=True):
+class EphemeralRun(Struct, frozen=True, kw_only=True):
     """What is put to whom; `chains` are the models that may speak for each participant, `earlier` is what was said before."""
 
-    plan: Plan
+    plan: RunPlan
     question: Told
-    chains: Mapping[str, Sequence[Resolved]]
+    chains: Mapping[str, Sequence[ResolvedModel]]
     earlier: tuple[Message, ...] = ()
-    attached: Attached = {}
+    attachments: AttachmentsByMessage = {}
 
 
-def check_files(plan: Plan, chains: Mapping[str, Sequence[Resolved]], files: Sequence[File]) -> None:
+def check_files(plan: RunPlan, chains: Mapping[str, Sequence[ResolvedModel]], files: Sequence[File]) -> None:
     """Refuse files that the model of somebody who is to speak cannot read."""
-    for who in plan.speaking if files else ():
+    for who in plan.responding_participants if files else ():
         first = chains[who.id][0]
         for file in files:
-            refuse_unread(who.name, first.name, first.provider.profile(first.model).files, file)
+            reject_unreadable_file(
+                who.name, first.name, first.provider.model_profile(first.model).files, file
+            )
 
 
-class Purse(Protocol):
+class BudgetGuard(Protocol):
     """Whoever pays for a sitting."""
 
-    def open(self) -> AbstractAsyncContextManager[None]:
+    def within_budget(self) -> AbstractAsyncContextManager[None]:
         """Refuse to begin where nothing is left."""
         ...
 
-    async def pay(self, charges: Sequence[Charge]) -> None: ...
+    async def record_charges(self, charges: Sequence[Charge]) -> None: ...
 
 
-class Sittings:
+class EphemeralRuns:
     """All sittings that go on in this process."""
 
-    def __init__(self, speaker: Speaker) -> None:
-        self._speaker = speaker
-        self._held: dict[asyncio.Task[None], Stop] = {}
+    def __init__(self, model_caller: ModelCaller) -> None:
+        self._model_caller = model_caller
+        self._stops_by_task: dict[asyncio.Task[None], StopSignal] = {}
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._stops_by_task)
 
-    async def hold(
-        self, sitting: Sitting, purse: Purse | None = None, stop: Stop | None = None
+    async def stream(
+        self,
+        ephemeral_run: EphemeralRun,
+        budget_guard: BudgetGuard | None = None,
+        stop: StopSignal | None = None,
     ) -> AsyncGenerator[list[Event], None]:
         """Yield the events of a run as they come; an empty list is: still here.
 
         What ends it early is raised once all is read. What was said until a stop is paid.
         """
-        relay, stop = Relay[Event](), stop or Stop()
-        task = asyncio.create_task(self._take_place(sitting, purse, relay, stop))
-        self._held[task] = stop
-        task.add_done_callback(partial(self._over, relay))
+        relay, stop = MemoryStream[Event](), stop or StopSignal()
+        task = asyncio.create_task(self._execute_run(ephemeral_run, budget_guard, relay, stop))
+        self._stops_by_task[task] = stop
+        task.add_done_callback(partial(self._on_run_done, relay))
         try:
-            async with aclosing(relay.read()) as told:
+            async with aclosing(relay.receive_batches()) as told:
                 async for some in told:
                     yield some
             await task
         finally:
-            stop.request()
+            stop.request_stop()
 
     async def close(self) -> None:
         """Stop all of them; what was said is paid, and whoever reads is told."""
-        await stopped(self._held)
+        await stop_tasks(self._stops_by_task)
 
-    async def _take_place(
-        self, sitting: Sitting, purse: Purse | None, relay: Relay[Event], stop: Stop
+    async def _execute_run(
+        self,
+        ephemeral_run: EphemeralRun,
+        budget_guard: BudgetGuard | None,
+        memory_stream: MemoryStream[Event],
+        stop: StopSignal,
     ) -> None:
         try:
-            async with purse.open() if purse else nullcontext():
-                await inline.run(
-                    sitting.plan,
-                    sitting.question,
-                    sitting.chains,
-                    RunLog(relay.tell),
-                    self._speaker,
+            async with budget_guard.within_budget() if budget_guard else nullcontext():
+                await inline.run_inline(
+                    ephemeral_run.plan,
+                    ephemeral_run.question,
+                    ephemeral_run.chains,
+                    RunLog(memory_stream.send_batch),
+                    self._model_caller,
                     stop,
-                    earlier=sitting.earlier,
-                    attached=sitting.attached,
-                    pay=purse.pay if purse else inline.unpaid,
+                    earlier=ephemeral_run.earlier,
+                    attachments=ephemeral_run.attachments,
+                    record_charges=budget_guard.record_charges if budget_guard else inline.ignore_charges,
                 )
         finally:
-            await relay.end()
+            await memory_stream.send_end()
 
-    def _over(self, relay: Relay[Event], task: asyncio.Task[None]) -> None:
-        del self._held[task]
-        relay.close()
+    def _on_run_done(self, memory_stream: MemoryStream[Event], task: asyncio.Task[None]) -> None:
+        del self._stops_by_task[task]
+        memory_stream.close()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.info("a sitting ended early", exc_info=error)  # whoever reads it is told

@@ -6,36 +6,36 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from moot.engine.runs.table import LiveTable, S
-from moot.engine.tools.session import Workshop
-from moot.engine.turns.context import Scene
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.token_estimates import measured
-from moot.prompts.parts import Attached, Enclosed
-from moot.providers.registry import Resolved
-from moot.streaming.cancellation import Stop
+from moot.engine.runs.table import RunTable, S
+from moot.engine.tools.session import ToolSession
+from moot.engine.turns.context import RunContext
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.token_estimates import combine_model_limits
+from moot.prompts.parts import Attachment, AttachmentsByMessage
+from moot.providers.registry import ResolvedModel
+from moot.streaming.cancellation import StopSignal
 from moot.types.billing import Charge
 from moot.types.chunks import Text
 from moot.types.debate import Lane
 from moot.types.discussions import Message
-from moot.types.events import FINDINGS, Event, Finding, Notice, RunEnded, RunStarted, Seat
-from moot.types.model_info import Measure
-from moot.types.modes import WINDOWED
+from moot.types.events import ANALYSIS_RESULTS, AnalysisResult, Event, Notice, RunEnded, RunStarted, TurnKey
+from moot.types.model_info import ModelLimits
+from moot.types.modes import WINDOWED_MODES
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
-from moot.types.requests import Message as Told
-from moot.types.run_plan import Plan
+from moot.types.requests import ModelMessage as Told
+from moot.types.run_plan import RunPlan
 
-Reader = Callable[[list[Event]], Awaitable[None] | None]  # one that says when it has read is waited for
+EventReader = Callable[[list[Event]], Awaitable[None] | None]  # one that says when it has read is waited for
 
 
 class RunLog:
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: EventReader) -> None:
         self.run = new_id("run")
         self._reader = reader
         self._seq = 0
 
-    async def append(self, events: list[Event]) -> None:
+    async def append_events(self, events: list[Event]) -> None:
         """Stamp events with the run, their number and the time, and hand them to the reader."""
         now = time.time()
         stamped: list[Event] = []
@@ -46,33 +46,33 @@ class RunLog:
             await reading
 
 
-WITHOUT_TOOLS = "Nothing of this is kept, so no tools are called; without theirs answers: {}."
+NO_TOOLS_NOTICE = "Nothing of this is kept, so no tools are called; without theirs answers: {}."
 
-Pay = Callable[[Sequence[Charge]], Awaitable[None]]
+RecordCharges = Callable[[Sequence[Charge]], Awaitable[None]]
 
 
-async def unpaid(charges: Sequence[Charge]) -> None:
+async def ignore_charges(charges: Sequence[Charge]) -> None:
     """Nobody keeps an account of it."""
 
 
-class Notes:
+class MemoryTranscript:
     """A transcript that lives as long as the run."""
 
-    def __init__(self, log: RunLog, said: Sequence[Message], pay: Pay) -> None:
-        self.said: list[Message] = list(said)
-        self.found: list[Finding] = []
-        self.spent = 0.0
+    def __init__(self, log: RunLog, messages: Sequence[Message], record_charges: RecordCharges) -> None:
+        self.messages: list[Message] = list(messages)
+        self.analysis_results: list[AnalysisResult] = []
+        self.spent_usd = 0.0
         self._log = log
-        self._pay = pay
+        self._record_charges = record_charges
 
-    def is_open(self, seat: Seat) -> bool:  # noqa: ARG002 - a Transcript
+    def has_open_turn(self, turn_key: TurnKey) -> bool:  # noqa: ARG002 - a Transcript
         """Nobody has seen anything of a turn that is to begin."""
         return False
 
-    async def append(self, events: list[Event]) -> None:
-        await self._log.append(events)
+    async def append_events(self, events: list[Event]) -> None:
+        await self._log.append_events(events)
 
-    async def keep(
+    async def commit_event(
         self,
         event: Event,
         message: Message | None = None,
@@ -80,32 +80,32 @@ class Notes:
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - nobody asks for them here
         charges: Sequence[Charge] = (),
     ) -> int:
-        self.spent += sum(charge.cost or 0.0 for charge in charges)
+        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
         if charges:
-            await self._pay(charges)
+            await self._record_charges(charges)
         if message is not None:
-            self.said.append(replace(message, number=len(self.said) + 1))
-        if isinstance(event, FINDINGS):
-            self.found.append(event)
-        await self._log.append([event])
-        return len(self.said)
+            self.messages.append(replace(message, number=len(self.messages) + 1))
+        if isinstance(event, ANALYSIS_RESULTS):
+            self.analysis_results.append(event)
+        await self._log.append_events([event])
+        return len(self.messages)
 
-    def forget(self, participant: str) -> None:
+    def discard_failed_turns(self, participant: str) -> None:
         """Nobody tries again here: a run is over when it has ended."""
 
 
-async def run(
-    plan: Plan,
+async def run_inline(
+    plan: RunPlan,
     question: Told,
-    chains: Mapping[str, Sequence[Resolved]],
+    chains: Mapping[str, Sequence[ResolvedModel]],
     log: RunLog,
-    speaker: Speaker,
-    stop: Stop,
+    model_caller: ModelCaller,
+    stop: StopSignal,
     *,
     earlier: Sequence[Message] = (),
-    attached: Attached | None = None,
-    pay: Pay = unpaid,
-    workshop: Workshop | None = None,
+    attachments: AttachmentsByMessage | None = None,
+    record_charges: RecordCharges = ignore_charges,
+    tool_session: ToolSession | None = None,
 ) -> RunEnded:
     """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant.
 
@@ -122,31 +122,39 @@ async def run(
         number=len(earlier) + 1,
         created_at=time.time(),
     )
-    if plan.mode in WINDOWED:
-        plan = replace(plan, measures=await asyncio.to_thread(_measured, plan, chains))
-    enclosed = {**(attached or {}), asked.id: tuple(map(Enclosed, material))}
-    scene = Scene(run=log.run, discussion="", plan=plan, attached=enclosed)
+    if plan.mode in WINDOWED_MODES:
+        plan = replace(plan, measures=await asyncio.to_thread(_limits_by_model, plan, chains))
+    enclosed = {**(attachments or {}), asked.id: tuple(map(Attachment, material))}
+    scene = RunContext(run=log.run, discussion="", plan=plan, attachments=enclosed)
 
-    async def chain(who: Participant) -> Sequence[Resolved]:
-        return chains[who.id]
+    async def resolve_model(participant: Participant) -> Sequence[ResolvedModel]:
+        return chains[participant.id]
 
-    table = LiveTable(scene, Notes(log, [*earlier, asked], pay), chain, speaker, stop, at_once, workshop)
-    await log.append([RunStarted(participants=plan.participants)])
-    if workshop is None and (names := [who.name for who in plan.speaking if who.tools]):
-        await log.append([Notice(kind="tools", message=WITHOUT_TOOLS.format(", ".join(names)))])
-    ended = RunEnded(status=await table.play())
-    await log.append([ended])
+    table = RunTable(
+        scene,
+        MemoryTranscript(log, [*earlier, asked], record_charges),
+        resolve_model,
+        model_caller,
+        stop,
+        run_step_directly,
+        tool_session,
+    )
+    await log.append_events([RunStarted(participants=plan.participants)])
+    if tool_session is None and (names := [who.name for who in plan.responding_participants if who.tools]):
+        await log.append_events([Notice(kind="tools", message=NO_TOOLS_NOTICE.format(", ".join(names)))])
+    ended = RunEnded(status=await table.run_mode())
+    await log.append_events([ended])
     return ended
 
 
-def _measured(plan: Plan, chains: Mapping[str, Sequence[Resolved]]) -> dict[str, Measure]:
+def _limits_by_model(plan: RunPlan, chains: Mapping[str, Sequence[ResolvedModel]]) -> dict[str, ModelLimits]:
     """Say how much each model can hold; nobody has counted here."""
     return {
-        who.model: measured([one.provider.profile(one.model) for one in chains[who.id]])
+        who.model: combine_model_limits([one.provider.model_profile(one.model) for one in chains[who.id]])
         for who in plan.participants
     }
 
 
-async def at_once(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a Step
+async def run_step_directly(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a Step
     """A step that nobody will replay."""
     return await body()

@@ -9,27 +9,27 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.engine.turns.context import Scene
+from moot.engine.turns.context import RunContext
 from moot.engine.turns.outcomes import turn_message
-from moot.engine.turns.token_estimates import estimate
-from moot.store.runs.runs import Claim
-from moot.streaming.lesson_turn import written
+from moot.engine.turns.token_estimates import estimate_usage
+from moot.store.runs.runs import RunLease
+from moot.streaming.lesson_turn import encode_lesson_items
 from moot.types.actions import Action
-from moot.types.debate import IN_LANES, Lane
+from moot.types.debate import LANE_STAGES, Lane
 from moot.types.discussions import Message
 from moot.types.events import (
-    ENDED_BY,
+    STATUS_BY_STOP_REASON,
     ActionTaken,
     Answer,
     Event,
-    Reason,
-    Seat,
+    StopReason,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
     ToolReturned,
     TurnEnded,
+    TurnKey,
     TurnStarted,
     TurnStatus,
 )
@@ -37,76 +37,82 @@ from moot.types.requests import ModelRequest
 from moot.types.tools import ToolUse
 
 
-class Remains(Struct, frozen=True):
-    seat: Seat
+class InterruptedTurn(Struct, frozen=True):
+    turn_key: TurnKey
     model: str
     answer: Answer = Answer()
 
-    def ended(self, reason: Reason | None) -> TurnEnded:
+    def turn_end_event(self, reason: StopReason | None) -> TurnEnded:
         """End the turn with what was seen of it; without a reason nobody wanted it to end."""
         heard = (self.answer.script or self.answer.text) + self.answer.thoughts
         cut: TurnStatus = "partial" if self.answer.text or self.answer.script else "failed"
         return TurnEnded(
-            participant=self.seat.participant,
-            stage=self.seat.stage,
-            round=self.seat.round,
-            status=ENDED_BY[reason] if reason else cut,
+            participant=self.turn_key.participant,
+            stage=self.turn_key.stage,
+            round=self.turn_key.round,
+            status=STATUS_BY_STOP_REASON[reason] if reason else cut,
             message=self.answer,
             model=self.model,
-            usage=estimate(ModelRequest(model=self.model, messages=()), len(heard)),
+            usage=estimate_usage(ModelRequest(model=self.model, messages=()), len(heard)),
             cost=None,
         )
 
 
-def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
+def find_interrupted_turns(events: Iterable[Event]) -> dict[TurnKey, InterruptedTurn]:
     """Find the turns of a log that began and did not end."""
-    models: dict[Seat, str] = {}
-    lines: defaultdict[Seat, list[str | Action]] = defaultdict(list)
-    thoughts: defaultdict[Seat, list[str]] = defaultdict(list)
-    calls: defaultdict[Seat, dict[str, ToolUse]] = defaultdict(dict)
+    models: dict[TurnKey, str] = {}
+    lines: defaultdict[TurnKey, list[str | Action]] = defaultdict(list)
+    thoughts: defaultdict[TurnKey, list[str]] = defaultdict(list)
+    calls: defaultdict[TurnKey, dict[str, ToolUse]] = defaultdict(dict)
     for event in events:
         match event:
             case TurnStarted(model=model):
-                models[event.seat] = model
-                lines[event.seat], thoughts[event.seat], calls[event.seat] = [], [], {}
+                models[event.turn_key] = model
+                lines[event.turn_key], thoughts[event.turn_key], calls[event.turn_key] = [], [], {}
             case TextDelta(text=text):
-                lines[event.seat].append(text)
+                lines[event.turn_key].append(text)
             case ActionTaken(action=action):
-                lines[event.seat].append(action)
+                lines[event.turn_key].append(action)
             case ThoughtDelta(text=text):
-                thoughts[event.seat].append(text)
+                thoughts[event.turn_key].append(text)
             case ToolCalled(call_id=id):
-                calls[event.seat][id] = _called(event, len(_text(lines[event.seat])))
-            case ToolReturned(call_id=id) if id in calls[event.seat]:
-                calls[event.seat][id] = replace(
-                    calls[event.seat][id],
+                calls[event.turn_key][id] = _interrupted_tool_use(
+                    event, len(_join_speech(lines[event.turn_key]))
+                )
+            case ToolReturned(call_id=id) if id in calls[event.turn_key]:
+                calls[event.turn_key][id] = replace(
+                    calls[event.turn_key][id],
                     content=event.content,
                     is_error=event.is_error,
                     seconds=event.seconds,
                 )
             case TextRetracted():
-                lines[event.seat].clear()
+                lines[event.turn_key].clear()
             case TurnEnded():
-                models.pop(event.seat, None)
+                models.pop(event.turn_key, None)
             case _:
                 pass
     return {
-        at: Remains(at, model, _answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values())))
+        at: InterruptedTurn(
+            at, model, _build_answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values()))
+        )
         for at, model in models.items()
     }
 
 
-def _answer(lines: list[str | Action], thoughts: str, tools: tuple[ToolUse, ...]) -> Answer:
+def _build_answer(lines: list[str | Action], thoughts: str, tools: tuple[ToolUse, ...]) -> Answer:
     """Put together what was said and, where something was done as well, the script of both."""
     acted = any(not isinstance(line, str) for line in lines)
-    return Answer(_text(lines), thoughts, script=written(lines) if acted else "", tools=tools)
+    return Answer(
+        _join_speech(lines), thoughts, script=encode_lesson_items(lines) if acted else "", tools=tools
+    )
 
 
-def _text(lines: list[str | Action]) -> str:
+def _join_speech(lines: list[str | Action]) -> str:
     return "".join(line for line in lines if isinstance(line, str))
 
 
-def _called(call: ToolCalled, said: int) -> ToolUse:
+def _interrupted_tool_use(call: ToolCalled, text_length: int) -> ToolUse:
     return ToolUse(
         call_id=call.call_id,
         name=call.name,
@@ -114,21 +120,21 @@ def _called(call: ToolCalled, said: int) -> ToolUse:
         content="It was cut off before it had returned.",
         is_error=True,
         seconds=0.0,
-        said=said,
+        said=text_length,
     )
 
 
-def message(claim: Claim, ended: TurnEnded) -> Message:
-    made = turn_message(Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan), ended)
-    if ended.stage in IN_LANES:
-        return replace(made, thread=ended.participant)
-    return replace(made, role="synthesis") if ended.stage == "synthesis" else made
+def interrupted_message(lease: RunLease, turn_end: TurnEnded) -> Message:
+    made = turn_message(RunContext(run=lease.run, discussion=lease.discussion, plan=lease.plan), turn_end)
+    if turn_end.stage in LANE_STAGES:
+        return replace(made, thread=turn_end.participant)
+    return replace(made, role="synthesis") if turn_end.stage == "synthesis" else made
 
 
-def lanes(ended: TurnEnded) -> list[Lane]:
+def interrupted_lanes(turn_end: TurnEnded) -> list[Lane]:
     """Say how far a lane has come whose turn was cut off."""
-    if ended.stage not in IN_LANES:
+    if turn_end.stage not in LANE_STAGES:
         return []
     return [
-        Lane(participant=ended.participant, status="error", error="It was cut off before it had answered.")
+        Lane(participant=turn_end.participant, status="error", error="It was cut off before it had answered.")
     ]

@@ -4,60 +4,62 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from moot.types.events import ANSWERED, TurnStatus
+from moot.types.events import ANSWERED_STATUSES, TurnStatus
 
 
-class Stage:
+class QuorumBarrier:
     """`late` is called with those whom nobody waits for any more: enough have answered, or the time is over."""
 
     def __init__(
-        self, speakers: Collection[str], quorum: int | None, late: Callable[[Collection[str]], None]
+        self, participants: Collection[str], quorum: int | None, on_late: Callable[[Collection[str]], None]
     ) -> None:
-        self._speaking = set(speakers)
+        self._unfinished = set(participants)
         self._answered: set[str] = set()
         self._quorum = quorum
-        self._late = late
-        self._failed: dict[str, asyncio.Future[bool]] = {}  # who waits to hear whether to try again
+        self._on_late = on_late
+        self._retry_waiters: dict[str, asyncio.Future[bool]] = {}  # who waits to hear whether to try again
 
     @contextmanager
-    def within(self, seconds: float | None) -> Iterator[None]:
+    def with_deadline(self, seconds: float | None) -> Iterator[None]:
         """Wait for nobody longer than this."""
         if seconds is None:
             yield
             return
-        timer = asyncio.get_running_loop().call_later(seconds, lambda: self._late(frozenset(self._speaking)))
+        timer = asyncio.get_running_loop().call_later(
+            seconds, lambda: self._on_late(frozenset(self._unfinished))
+        )
         try:
             yield
         finally:
             timer.cancel()
 
-    def ended(self, who: str, status: TurnStatus) -> None:
-        self._speaking.discard(who)
-        if status in ANSWERED:
-            self._answered.add(who)
-        if not self._speaking:
-            for waiting in self._failed.values():
+    def record_turn_end(self, participant: str, status: TurnStatus) -> None:
+        self._unfinished.discard(participant)
+        if status in ANSWERED_STATUSES:
+            self._answered.add(participant)
+        if not self._unfinished:
+            for waiting in self._retry_waiters.values():
                 if not waiting.done():  # and not cancelled
                     waiting.set_result(False)
-            self._failed.clear()
+            self._retry_waiters.clear()
         elif self._quorum is not None and len(self._answered) >= self._quorum:
-            self._late(frozenset(self._speaking))
+            self._on_late(frozenset(self._unfinished))
 
-    async def is_to_try_again(self, who: str) -> bool:
+    async def wait_for_retry(self, participant: str) -> bool:
         """Wait, as long as others speak, for the wish that this one tries again."""
-        if not self._speaking:
+        if not self._unfinished:
             return False
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._failed[who] = waiting
+        self._retry_waiters[participant] = waiting
         try:
             return await waiting
         finally:
-            self._failed.pop(who, None)
+            self._retry_waiters.pop(participant, None)
 
-    def may_try_again(self, who: str) -> bool:
-        return who in self._failed
+    def can_retry(self, participant: str) -> bool:
+        return participant in self._retry_waiters
 
-    def try_again(self, who: str) -> None:
+    def retry_participant(self, participant: str) -> None:
         """Let somebody who failed, and waits, speak once more."""
-        self._speaking.add(who)
-        self._failed.pop(who).set_result(True)
+        self._unfinished.add(participant)
+        self._retry_waiters.pop(participant).set_result(True)

@@ -5,31 +5,31 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from moot.engine import telemetry
-from moot.engine.events.writer import RunJournal
+from moot.engine.events.writer import RunEventBuffer
 from moot.engine.runs import recovery
-from moot.engine.runs.recovery import Remains
-from moot.engine.turns.outcomes import charge_of
-from moot.engine.waits import patiently
-from moot.store.runs.runs import Claim
+from moot.engine.runs.recovery import InterruptedTurn
+from moot.engine.turns.outcomes import turn_charge
+from moot.engine.waits import retry_while_unavailable
+from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import (
-    ANSWERED,
-    FINDINGS,
+    ANALYSIS_RESULTS,
+    ANSWERED_STATUSES,
     Event,
-    Reason,
-    Seat,
     StageStarted,
+    StopReason,
     TextDelta,
     TurnEnded,
+    TurnKey,
     TurnStarted,
 )
 
-Log = Callable[[], Awaitable[Iterable[Event]]]
+LoadEvents = Callable[[], Awaitable[Iterable[Event]]]
 
 
-class Record:
+class StoredTranscript:
     """A transcript in the database. `told` are the events of executions before this one; `log` reads all until now.
 
     `spent` is what the run had cost before.
@@ -37,32 +37,36 @@ class Record:
 
     def __init__(
         self,
-        journal: RunJournal,
-        claim: Claim,
-        said: Sequence[Message],
-        told: Sequence[Event],
-        log: Log,
-        spent: float = 0.0,
+        event_buffer: RunEventBuffer,
+        lease: RunLease,
+        messages: Sequence[Message],
+        earlier_events: Sequence[Event],
+        load_events: LoadEvents,
+        spent_usd: float = 0.0,
     ) -> None:
-        self.said = list(said)
-        self.found = [event for event in told if isinstance(event, FINDINGS)]
-        self.spent = spent
-        self._journal = journal
-        self._claim = claim
-        self._opened = {(event.stage, event.round) for event in told if isinstance(event, StageStarted)}
-        self._left = recovery.unfinished(told)  # cut off by a crash, and readers have seen something of it
-        self._log = log
-        self._begun: set[Seat] = set()  # turns of this execution that have not ended
+        self.messages = list(messages)
+        self.analysis_results = [event for event in earlier_events if isinstance(event, ANALYSIS_RESULTS)]
+        self.spent_usd = spent_usd
+        self._event_buffer = event_buffer
+        self._lease = lease
+        self._started_stages = {
+            (event.stage, event.round) for event in earlier_events if isinstance(event, StageStarted)
+        }
+        self._interrupted_turns = recovery.find_interrupted_turns(
+            earlier_events
+        )  # cut off by a crash, and readers have seen something of it
+        self._load_events = load_events
+        self._open_turns: set[TurnKey] = set()  # turns of this execution that have not ended
 
-    def is_open(self, seat: Seat) -> bool:
-        return seat in self._left or seat in self._begun
+    def has_open_turn(self, turn_key: TurnKey) -> bool:
+        return turn_key in self._interrupted_turns or turn_key in self._open_turns
 
-    async def append(self, events: list[Event]) -> None:
+    async def append_events(self, events: list[Event]) -> None:
         fresh = [event for event in events if type(event) is TextDelta or self._is_new(event)]
         if fresh:
-            await self._journal.append(fresh)
+            await self._event_buffer.append_events(fresh)
 
-    async def keep(
+    async def commit_event(
         self,
         event: Event,
         message: Message | None = None,
@@ -70,66 +74,72 @@ class Record:
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
     ) -> int:
-        self.spent += sum(charge.cost or 0.0 for charge in charges)
+        self.spent_usd += sum(charge.cost or 0.0 for charge in charges)
         if isinstance(event, TurnEnded) and message is not None:
-            if (left := self._left.pop(event.seat, None)) is not None:  # it ended before it began anew
-                event, message = self._as_it_was_seen(event, message, left)
-                charges = [charge_of(event)]
-            return await self._keep(event, message, lanes, charges)
-        number = await self._journal.keep(event, message, lanes, charges)
+            if (
+                left := self._interrupted_turns.pop(event.turn_key, None)
+            ) is not None:  # it ended before it began anew
+                event, message = self._end_interrupted_turn(event, message, left)
+                charges = [turn_charge(event)]
+            return await self._commit_turn(event, message, lanes, charges)
+        number = await self._event_buffer.commit(event, message, lanes, charges)
         if message is not None:
-            self.said.append(replace(message, number=number))
-        if isinstance(event, FINDINGS):
-            self.found.append(event)
+            self.messages.append(replace(message, number=number))
+        if isinstance(event, ANALYSIS_RESULTS):
+            self.analysis_results.append(event)
         return number
 
-    def _as_it_was_seen(self, ended: TurnEnded, message: Message, left: Remains) -> tuple[TurnEnded, Message]:
+    def _end_interrupted_turn(
+        self, turn_end: TurnEnded, message: Message, interrupted: InterruptedTurn
+    ) -> tuple[TurnEnded, Message]:
         """End a turn that a crash cut off, and that did not begin anew, with the words that readers have seen."""
-        seen = left.ended(None)
-        status = seen.status if ended.status == "failed" else ended.status
-        ended = replace(seen, status=status, fault=ended.fault)
+        seen = interrupted.turn_end_event(None)
+        status = seen.status if turn_end.status == "failed" else turn_end.status
+        turn_end = replace(seen, status=status, fault=turn_end.fault)
         asked = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
-        return ended, replace(recovery.message(self._claim, ended), **asked)
+        return turn_end, replace(recovery.interrupted_message(self._lease, turn_end), **asked)
 
-    def forget(self, participant: str) -> None:
-        here = [m for m in self.said if m.run == self._claim.run]
+    def discard_failed_turns(self, participant: str) -> None:
+        here = [m for m in self.messages if m.run == self._lease.run]
         mine = [m for m in here if m.participant == participant]
         told = [m for m in here if m.hidden and (m.thread == participant or m.audience == (participant,))]
-        answered = {(m.stage, m.round) for m in mine if m.status in ANSWERED}
-        gone = [m for m in mine if m.status not in ANSWERED]
+        answered = {(m.stage, m.round) for m in mine if m.status in ANSWERED_STATUSES}
+        gone = [m for m in mine if m.status not in ANSWERED_STATUSES]
         gone += [m for m in told if (m.stage, m.round) not in answered]
-        self.said[:] = [m for m in self.said if m not in gone]
+        self.messages[:] = [m for m in self.messages if m not in gone]
 
-    async def close(self, reason: Reason | None) -> None:
+    async def end_open_turns(self, reason: StopReason | None) -> None:
         """End the turns that will not be spoken anew, or that a mistake of ours cut off."""
-        if self._begun:
-            self._left = recovery.unfinished(await patiently(self._log))
-        for left in tuple(self._left.values()):
-            ended = left.ended(reason)
-            message = recovery.message(self._claim, ended)
-            await self._keep(ended, message, recovery.lanes(ended), [charge_of(ended)])
-        self._left.clear()
-        self._begun.clear()
+        if self._open_turns:
+            self._interrupted_turns = recovery.find_interrupted_turns(
+                await retry_while_unavailable(self._load_events)
+            )
+        for left in tuple(self._interrupted_turns.values()):
+            ended = left.turn_end_event(reason)
+            message = recovery.interrupted_message(self._lease, ended)
+            await self._commit_turn(ended, message, recovery.interrupted_lanes(ended), [turn_charge(ended)])
+        self._interrupted_turns.clear()
+        self._open_turns.clear()
 
-    async def _keep(
-        self, ended: TurnEnded, message: Message, lanes: Sequence[Lane], charges: Sequence[Charge]
+    async def _commit_turn(
+        self, turn_end: TurnEnded, message: Message, lanes: Sequence[Lane], charges: Sequence[Charge]
     ) -> int:
-        number = await self._journal.keep(ended, message, lanes, charges)
-        self._begun.discard(ended.seat)
-        self.said.append(replace(message, number=number))
-        telemetry.count_turn(ended)
-        telemetry.turn(self._claim.run, ended)
+        number = await self._event_buffer.commit(turn_end, message, lanes, charges)
+        self._open_turns.discard(turn_end.turn_key)
+        self.messages.append(replace(message, number=number))
+        telemetry.count_turn(turn_end)
+        telemetry.record_turn_span(self._lease.run, turn_end)
         return number
 
     def _is_new(self, event: Event) -> bool:
         """Tell whether an event is to be told, and not of a stage that was announced before a crash."""
         if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
-            if (left := self._left.pop(event.seat, None)) is not None:  # and it was paid
-                self._journal.pay([charge_of(left.ended(None))])
-            self._begun.add(event.seat)
+            if (left := self._interrupted_turns.pop(event.turn_key, None)) is not None:  # and it was paid
+                self._event_buffer.add_charges([turn_charge(left.turn_end_event(None))])
+            self._open_turns.add(event.turn_key)
         if not isinstance(event, StageStarted):
             return True
         key = (event.stage, event.round)
-        known = key in self._opened
-        self._opened.add(key)
+        known = key in self._started_stages
+        self._started_stages.add(key)
         return not known

@@ -4,56 +4,56 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from moot.types.events import Seat
-from moot.types.tools import Decision
+from moot.types.events import TurnKey
+from moot.types.tools import ApprovalDecision
 
-Standing = Literal["given", "wanted", "again"]
+ApprovalState = Literal["given", "wanted", "again"]
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class ToolCallRequest(Struct, frozen=True, kw_only=True):
     """A call that somebody wants to make, of `server/tool`."""
 
     call_id: str
     tool: str
     arguments: str
-    seat: Seat
+    turn_key: TurnKey
 
 
-class Consent(Protocol):
-    async def standing(self, wanted: Wanted) -> Standing:
+class ApprovalPolicy(Protocol):
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
         """Tell whether to ask: not where it was given for all such calls.
 
         But it is asked again where a turn begins anew that had begun such a call.
         """
         ...
 
-    async def ask(self, wanted: Wanted) -> None:
+    async def request_approval(self, request: ToolCallRequest) -> None:
         """Put the question; whoever is told of it from now on can answer it."""
         ...
 
-    async def answer(self, wanted: Wanted) -> Decision | None:
+    async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision | None:
         """Wait for the answer; whoever waits may leave, and then nobody can answer any more.
 
         None is where nobody is there to be asked.
         """
         ...
 
-    async def begin(self, wanted: Wanted) -> None:
+    async def record_call_start(self, request: ToolCallRequest) -> None:
         """Note, safely, that the call begins now."""
         ...
 
 
-class NoConsent:
+class DenyAllApprovals:
     """Nobody can be asked, so nothing is allowed."""
 
-    async def standing(self, wanted: Wanted) -> Standing:  # noqa: ARG002 - a Consent
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:  # noqa: ARG002 - a Consent
         return "wanted"
 
-    async def ask(self, wanted: Wanted) -> None:
+    async def request_approval(self, request: ToolCallRequest) -> None:
         """Nobody hears it."""
 
-    async def answer(self, wanted: Wanted) -> None:
+    async def wait_for_decision(self, request: ToolCallRequest) -> None:
         """Nobody is there."""
 
-    async def begin(self, wanted: Wanted) -> None:
+    async def record_call_start(self, request: ToolCallRequest) -> None:
         """It is noted nowhere."""

@@ -3,70 +3,72 @@
 import asyncio
 from collections.abc import Mapping
 
-from moot.engine.tools.approval_policy import Standing, Wanted
-from moot.engine.waits import patiently
-from moot.store.runs.approvals import Call, Permissions
-from moot.store.runs.runs import Claim
+from moot.engine.tools.approval_policy import ApprovalState, ToolCallRequest
+from moot.engine.waits import retry_while_unavailable
+from moot.store.runs.approvals import Approvals, RequestedCall
+from moot.store.runs.runs import RunLease
 from moot.types.events import ApprovalWanted
 from moot.types.primitives import new_id
-from moot.types.tools import Decision
+from moot.types.tools import ApprovalDecision
 
 
-class Answers:
+class PendingApprovals:
     """What was answered in a run, for whoever waits for it."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, asyncio.Future[Decision]] = {}
+        self._waiters: dict[str, asyncio.Future[ApprovalDecision]] = {}
 
-    def hear(self, given: Mapping[str, Decision]) -> None:
-        for call, waiting in self._waiting.items():
-            if call in given and not waiting.done():
-                waiting.set_result(given[call])
+    def resolve_decisions(self, decisions: Mapping[str, ApprovalDecision]) -> None:
+        for call, waiting in self._waiters.items():
+            if call in decisions and not waiting.done():
+                waiting.set_result(decisions[call])
 
-    def expect(self, call: str) -> None:
-        self._waiting[call] = asyncio.get_running_loop().create_future()
+    def expect_decision(self, call: str) -> None:
+        self._waiters[call] = asyncio.get_running_loop().create_future()
 
-    async def to(self, call: str) -> Decision:
+    async def wait_for_decision(self, call: str) -> ApprovalDecision:
         try:
-            return await self._waiting[call]
+            return await self._waiters[call]
         finally:
-            del self._waiting[call]
+            del self._waiters[call]
 
 
-class Asking:
+class StoredApprovals:
     """The consent of people to what is called in one attempt to take a turn."""
 
-    def __init__(self, permissions: Permissions, claim: Claim, answers: Answers) -> None:
-        self._permissions = permissions
-        self._claim = claim
-        self._answers = answers
+    def __init__(self, approvals: Approvals, lease: RunLease, pending_approvals: PendingApprovals) -> None:
+        self._approvals = approvals
+        self._lease = lease
+        self._pending_approvals = pending_approvals
         self._attempt = new_id("try")
 
-    async def standing(self, wanted: Wanted) -> Standing:
-        call = self._call(wanted)
-        if await patiently(lambda: self._permissions.was_begun(call)):
+    async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
+        call = self._stored_call(request)
+        if await retry_while_unavailable(lambda: self._approvals.has_earlier_start(call)):
             return "again"
-        given = await patiently(lambda: self._permissions.is_given(call.discussion, call.tool))
+        given = await retry_while_unavailable(
+            lambda: self._approvals.is_always_allowed(call.discussion, call.tool)
+        )
         return "given" if given else "wanted"
 
-    async def ask(self, wanted: Wanted) -> None:
-        self._answers.expect(wanted.call_id)
-        await patiently(lambda: self._permissions.ask(self._call(wanted)))
+    async def request_approval(self, request: ToolCallRequest) -> None:
+        self._pending_approvals.expect_decision(request.call_id)
+        await retry_while_unavailable(lambda: self._approvals.request_approval(self._stored_call(request)))
 
-    async def answer(self, wanted: Wanted) -> Decision:
+    async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision:
         try:
-            return await self._answers.to(wanted.call_id)
+            return await self._pending_approvals.wait_for_decision(request.call_id)
         except asyncio.CancelledError:
-            await self._permissions.withdraw(wanted.call_id)
+            await self._approvals.withdraw_request(request.call_id)
             raise
 
-    async def begin(self, wanted: Wanted) -> None:
-        await patiently(lambda: self._permissions.begin(self._call(wanted)))
+    async def record_call_start(self, request: ToolCallRequest) -> None:
+        await retry_while_unavailable(lambda: self._approvals.record_call_start(self._stored_call(request)))
 
-    def _call(self, wanted: Wanted) -> Call:
-        claim, seat = self._claim, wanted.seat
-        return Call(
-            id=wanted.call_id,
+    def _stored_call(self, request: ToolCallRequest) -> RequestedCall:
+        claim, seat = self._lease, request.turn_key
+        return RequestedCall(
+            id=request.call_id,
             tenant=claim.tenant,
             discussion=claim.discussion,
             run=claim.run,
@@ -74,14 +76,14 @@ class Asking:
             stage=seat.stage,
             round=seat.round,
             attempt=self._attempt,
-            tool=wanted.tool,
+            tool=request.tool,
         )
 
 
-def how_to_allow(who: str, wanted: ApprovalWanted) -> str:
+def approval_instructions(participant_name: str, request: ApprovalWanted) -> str:
     """Name the call, and the two places in which it can be answered."""
-    path = f"/api/runs/{wanted.run}/approvals/{wanted.call_id}"
+    path = f"/api/runs/{request.run}/approvals/{request.call_id}"
     return (
-        f"{who} wants to call {wanted.name}, and waits for consent: allow or refuse it on the page, "
+        f"{participant_name} wants to call {request.name}, and waits for consent: allow or refuse it on the page, "
         f'or by POST {path} with {{"answer": "allow"}} or {{"answer": "refuse"}}.'
     )

@@ -5,94 +5,97 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import Consent
-from moot.engine.tools.toolset import Offer, Toolkit
+from moot.engine.tools.approval_policy import ApprovalPolicy
+from moot.engine.tools.toolset import ToolBinding, Toolset
 from moot.tools.toolbox import Toolbox
 from moot.types.errors import MootError
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo
 
-MOST_OFFERED = 128  # that every provider takes
+MAX_TOOLS = 128  # that every provider takes
 
 
-class Source(Struct, frozen=True):
+class ToolSource(Struct, frozen=True):
     """A server, and which of its tools need nobody's consent."""
 
     toolbox: Toolbox
-    trusts: Callable[[str], bool]
+    is_trusted: Callable[[str], bool]
 
 
-class Listed(Struct, frozen=True):
-    source: Source
+class SourceTools(Struct, frozen=True):
+    source: ToolSource
     tools: Sequence[ToolInfo]
 
 
-class Kit(Struct, frozen=True):
+class ParticipantTools(Struct, frozen=True):
     """What somebody may call, if anything, and words about what is missing."""
 
-    toolkit: Toolkit | None
-    troubles: Sequence[str]
+    toolset: Toolset | None
+    problems: Sequence[str]
 
 
-Open = Callable[[str], Awaitable[Source]]
-OverBudget = Callable[[float], Awaitable[str | None]]
+OpenToolSource = Callable[[str], Awaitable[ToolSource]]
+CheckBudget = Callable[[float], Awaitable[str | None]]
 
 
-async def no_budget(_: float) -> str | None:
+async def allow_any_cost(_: float) -> str | None:
     """Let everything cost what it costs."""
     return None
 
 
-class Workshop:
+class ToolSession:
     """`open_` finds a server by its name. A server that failed is not tried again in this run.
 
     `over_budget` says, for what a turn has cost that is not paid yet, that no more may be spent.
     """
 
     def __init__(
-        self, open_: Open, consent: Callable[[], Consent], over_budget: OverBudget = no_budget
+        self,
+        open_source: OpenToolSource,
+        new_approval_policy: Callable[[], ApprovalPolicy],
+        check_budget: CheckBudget = allow_any_cost,
     ) -> None:
-        self.over_budget = over_budget
-        self._open = open_
-        self._consent = consent
-        self._sources: dict[str, Source] = {}
-        self._failed: dict[str, str] = {}
+        self.check_budget = check_budget
+        self._open_source = open_source
+        self._new_approval_policy = new_approval_policy
+        self._sources: dict[str, ToolSource] = {}
+        self._server_errors: dict[str, str] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def kit(self, who: Participant) -> Kit:
+    async def load_participant_tools(self, participant: Participant) -> ParticipantTools:
         """Put together what a participant may call."""
-        wanted = servers_of(who.tools)
-        found = await asyncio.gather(*map(self._listed, wanted))
-        offers: list[Offer] = []
+        wanted = group_by_server(participant.tools)
+        found = await asyncio.gather(*map(self._list_tools, wanted))
+        offers: list[ToolBinding] = []
         troubles: list[str] = []
         for (server, names), listed in zip(wanted.items(), found, strict=True):
             if isinstance(listed, str):
                 troubles += [listed] if listed else []
                 continue
-            offers += _offers(server, names, listed)
+            offers += _bind_tools(server, names, listed)
             missing = sorted((names or set()) - {info.name for info in listed.tools})
             troubles += [f"The tool server {server} has no tool {name}." for name in missing]
-        toolkit = Toolkit(offers[:MOST_OFFERED], self._consent()) if offers else None
-        return Kit(toolkit, troubles)
+        toolkit = Toolset(offers[:MAX_TOOLS], self._new_approval_policy()) if offers else None
+        return ParticipantTools(toolkit, troubles)
 
     async def aclose(self) -> None:
         await asyncio.gather(*(source.toolbox.aclose() for source in self._sources.values()))
 
-    async def _listed(self, server: str) -> Listed | str:
+    async def _list_tools(self, server: str) -> SourceTools | str:
         """List the tools of a server, or say why not; nothing, where that was said before."""
         async with self._locks.setdefault(server, asyncio.Lock()):
-            if server in self._failed:
+            if server in self._server_errors:
                 return ""
             try:
-                source = self._sources.get(server) or await self._open(server)
+                source = self._sources.get(server) or await self._open_source(server)
                 self._sources[server] = source
-                return Listed(source, await source.toolbox.tools())
+                return SourceTools(source, await source.toolbox.list_tools())
             except MootError as error:
-                self._failed[server] = f"{error} Its tools are left out."
-                return self._failed[server]
+                self._server_errors[server] = f"{error} Its tools are left out."
+                return self._server_errors[server]
 
 
-def servers_of(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
+def group_by_server(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
     """Group tools by their servers; None is all that a server has."""
     wanted: dict[str, set[str] | None] = {}
     for one in tools:
@@ -105,14 +108,14 @@ def servers_of(tools: Sequence[str]) -> Mapping[str, set[str] | None]:
     return wanted
 
 
-def _offers(server: str, names: set[str] | None, listed: Listed) -> list[Offer]:
+def _bind_tools(server: str, names: set[str] | None, source_tools: SourceTools) -> list[ToolBinding]:
     return [
-        Offer(
+        ToolBinding(
             title=f"{server}/{info.name}",
             info=info,
-            toolbox=listed.source.toolbox,
-            trusted=listed.source.trusts(info.name),
+            toolbox=source_tools.source.toolbox,
+            trusted=source_tools.source.is_trusted(info.name),
         )
-        for info in listed.tools
+        for info in source_tools.tools
         if names is None or info.name in names
     ]

@@ -9,33 +9,33 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from moot.engine.tools.approval_policy import Consent, NoConsent, Wanted
-from moot.engine.waits import bounded
-from moot.streaming.cancellation import Stop
+from moot.engine.tools.approval_policy import ApprovalPolicy, DenyAllApprovals, ToolCallRequest
+from moot.engine.waits import wait_at_most
+from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit
-from moot.tools.toolbox import Toolbox, misfit
+from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.chunks import ToolCall
 from moot.types.errors import MootError
-from moot.types.events import ApprovalGiven, ApprovalWanted, Seat, ToolCalled, ToolReturned
+from moot.types.events import ApprovalGiven, ApprovalWanted, ToolCalled, ToolReturned, TurnKey
 from moot.types.primitives import new_id
 from moot.types.requests import Tool, ToolResult
 from moot.types.tools import (
-    LONGEST_ARGUMENTS,
-    LONGEST_RESULT,
-    LONGEST_SHOWN,
-    Approval,
-    Outcome,
+    MAX_ARGUMENTS_CHARACTERS,
+    MAX_RESULT_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    ApprovalOutcome,
     ToolInfo,
+    ToolOutcome,
     ToolUse,
-    cut,
+    truncate_with_note,
 )
 
 TOOL_SECONDS = 300.0
 APPROVAL_SECONDS = 600.0
-AT_ONCE = 8  # calls of one answer that are made side by side
-LONGEST_NAME = 64  # that every provider takes
-NAMED = 100
-REFUSALS: dict[Approval, str] = {
+MAX_PARALLEL_CALLS = 8  # calls of one answer that are made side by side
+MAX_TOOL_NAME_CHARS = 64  # that every provider takes
+MAX_SHOWN_NAME_CHARS = 100
+REFUSALS: dict[ApprovalOutcome, str] = {
     "refuse": "The person refused this call. Do not try it again; go on without it.",
     "expired": "Nobody was there to allow this call, so it was not made. Go on without it.",
     "stopped": "Stopped before anybody had allowed this call.",
@@ -43,7 +43,7 @@ REFUSALS: dict[Approval, str] = {
 log = logging.getLogger(__name__)
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class ToolBinding(Struct, frozen=True, kw_only=True):
     """A tool that may be called: `title` is `server/tool`. Nobody is asked about one that is `trusted`."""
 
     title: str
@@ -52,166 +52,187 @@ class Offer(Struct, frozen=True, kw_only=True):
     trusted: bool = False
 
 
-class Used(Struct, frozen=True):
+class ToolCallRecord(Struct, frozen=True):
     """A call that was made: what the model is told of it, and what is kept."""
 
-    told: ToolResult
-    kept: ToolUse
+    result: ToolResult
+    tool_use: ToolUse
 
 
-class Round(Struct, frozen=True, kw_only=True):
+class ToolCallContext(Struct, frozen=True, kw_only=True):
     """Where calls are made: in whose turn, when `said` characters of it were said, and who is told.
 
     `stop` ends a call. `hurry` ends waiting for somebody to allow one: whoever speaks in the meantime has not.
     """
 
-    seat: Seat
-    stop: Stop
-    hurry: Stop
+    turn_key: TurnKey
+    stop: StopSignal
+    approval_stop: StopSignal
     emit: Emit
-    said: int = 0
+    text_length: int = 0
 
 
-class Toolkit:
+class Toolset:
     def __init__(
         self,
-        offers: Sequence[Offer] = (),
-        consent: Consent | None = None,
+        bindings: Sequence[ToolBinding] = (),
+        approval_policy: ApprovalPolicy | None = None,
         tool_seconds: float = TOOL_SECONDS,
         approval_seconds: float = APPROVAL_SECONDS,
     ) -> None:
-        self._offers = named(offers)
-        self._consent = consent or NoConsent()
+        self._bindings = assign_tool_names(bindings)
+        self._approval_policy = approval_policy or DenyAllApprovals()
         self._tool_seconds = tool_seconds
         self._approval_seconds = approval_seconds
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._call_slots = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
     @property
-    def offered(self) -> tuple[Tool, ...]:
+    def tool_definitions(self) -> tuple[Tool, ...]:
         return tuple(
-            Tool(name, offer.info.description, offer.info.parameters) for name, offer in self._offers.items()
+            Tool(name, offer.info.description, offer.info.parameters)
+            for name, offer in self._bindings.items()
         )
 
-    async def use(self, calls: Sequence[ToolCall], round: Round) -> list[Used]:
+    async def call_tools(self, calls: Sequence[ToolCall], context: ToolCallContext) -> list[ToolCallRecord]:
         """Make some calls side by side; they are returned in the order in which they were wanted."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._use(call, round)) for call in calls]
+            tasks = [group.create_task(self._call_tool(call, context)) for call in calls]
         return [task.result() for task in tasks]
 
-    async def _use(self, call: ToolCall, round: Round) -> Used:
-        offer = self._offers.get(call.name)
-        title = offer.title if offer else call.name[:NAMED]
-        wanted = Wanted(call_id=new_id("call"), tool=title, arguments=call.arguments, seat=round.seat)
-        where = _where(wanted)
-        shown = cut(call.arguments, LONGEST_ARGUMENTS)
-        await round.emit([ToolCalled(name=title, arguments=shown, **where)])
-        outcome, seconds = await self._outcome(offer, wanted, round)
-        content = _clean(outcome.content)
+    async def _call_tool(self, call: ToolCall, context: ToolCallContext) -> ToolCallRecord:
+        offer = self._bindings.get(call.name)
+        title = offer.title if offer else call.name[:MAX_SHOWN_NAME_CHARS]
+        wanted = ToolCallRequest(
+            call_id=new_id("call"), tool=title, arguments=call.arguments, turn_key=context.turn_key
+        )
+        where = _event_fields(wanted)
+        shown = truncate_with_note(call.arguments, MAX_ARGUMENTS_CHARACTERS)
+        await context.emit([ToolCalled(name=title, arguments=shown, **where)])
+        outcome, seconds = await self._call_outcome(offer, wanted, context)
+        content = _remove_nul(outcome.content)
         kept = ToolUse(
             call_id=wanted.call_id,
             name=title,
             arguments=shown,
-            content=cut(content, LONGEST_SHOWN),
+            content=truncate_with_note(content, MAX_SHOWN_CHARACTERS),
             is_error=outcome.is_error,
             seconds=int(seconds * 1000) / 1000,
-            said=round.said,
+            said=context.text_length,
         )
         result: dict[str, Any] = {
             name: getattr(kept, name) for name in ("name", "content", "is_error", "seconds")
         }
-        await round.emit([ToolReturned(**result, **where)])
-        return Used(ToolResult(call.id, call.name, cut(content, LONGEST_RESULT), outcome.is_error), kept)
+        await context.emit([ToolReturned(**result, **where)])
+        return ToolCallRecord(
+            ToolResult(
+                call.id, call.name, truncate_with_note(content, MAX_RESULT_CHARACTERS), outcome.is_error
+            ),
+            kept,
+        )
 
-    async def _outcome(self, offer: Offer | None, wanted: Wanted, round: Round) -> tuple[Outcome, float]:
+    async def _call_outcome(
+        self, binding: ToolBinding | None, request: ToolCallRequest, context: ToolCallContext
+    ) -> tuple[ToolOutcome, float]:
         """Return what came of a call, and how many seconds the tool itself took."""
         clock = asyncio.get_running_loop().time
         started = clock()
         try:
-            if offer is None:
-                return self._unknown(wanted.tool), 0.0
-            arguments = await asyncio.to_thread(_checked, offer, wanted)
-            if isinstance(arguments, Outcome):
+            if binding is None:
+                return self._unknown_tool(request.tool), 0.0
+            arguments = await asyncio.to_thread(_parse_arguments, binding, request)
+            if isinstance(arguments, ToolOutcome):
                 return arguments, 0.0
-            if offer.info.effects and (refusal := await self._refusal(offer, wanted, round)) is not None:
+            if (
+                binding.info.effects
+                and (refusal := await self._check_approval(binding, request, context)) is not None
+            ):
                 return refusal, 0.0
             started = clock()
-            return await self._made(offer, wanted, arguments, round.stop), clock() - started
+            return await self._execute_call(binding, request, arguments, context.stop), clock() - started
         except MootError as error:
-            return Outcome(str(error), is_error=True), clock() - started
+            return ToolOutcome(str(error), is_error=True), clock() - started
         except Exception as error:
             # A mistake of ours, or of a tool, must not end the turn: here it becomes what came of the call.
             log.exception("a tool failed")
-            return Outcome(f"The tool failed ({type(error).__name__}).", is_error=True), clock() - started
+            return ToolOutcome(f"The tool failed ({type(error).__name__}).", is_error=True), clock() - started
 
-    def _unknown(self, name: str) -> Outcome:
-        there = ", ".join(self._offers) or "none"
-        return Outcome(f"There is no tool {name!r}. These tools are there: {there}.", is_error=True)
+    def _unknown_tool(self, name: str) -> ToolOutcome:
+        there = ", ".join(self._bindings) or "none"
+        return ToolOutcome(f"There is no tool {name!r}. These tools are there: {there}.", is_error=True)
 
-    async def _refusal(self, offer: Offer, wanted: Wanted, round: Round) -> Outcome | None:
+    async def _check_approval(
+        self, binding: ToolBinding, request: ToolCallRequest, context: ToolCallContext
+    ) -> ToolOutcome | None:
         """Say that a call with effects may not be made, and ask where that is not known; None if it may."""
-        standing = await self._consent.standing(wanted)
-        if standing == "given" or (standing == "wanted" and offer.trusted):
+        standing = await self._approval_policy.approval_state(request)
+        if standing == "given" or (standing == "wanted" and binding.trusted):
             return None
-        where, seconds = _where(wanted), self._approval_seconds
-        await self._consent.ask(wanted)
+        where, seconds = _event_fields(request), self._approval_seconds
+        await self._approval_policy.request_approval(request)
         again = standing == "again"
-        await round.emit([ApprovalWanted(name=wanted.tool, seconds=seconds, again=again, **where)])
-        answer: Approval | None = await bounded(self._consent.answer(wanted), seconds, round.hurry)
+        await context.emit([ApprovalWanted(name=request.tool, seconds=seconds, again=again, **where)])
+        answer: ApprovalOutcome | None = await wait_at_most(
+            self._approval_policy.wait_for_decision(request), seconds, context.approval_stop
+        )
         if answer is None:
-            answer = "stopped" if round.hurry.reason else "expired"
-        await round.emit([ApprovalGiven(answer=answer, **where)])
-        return Outcome(REFUSALS[answer], is_error=True) if answer in REFUSALS else None
+            answer = "stopped" if context.approval_stop.reason else "expired"
+        await context.emit([ApprovalGiven(answer=answer, **where)])
+        return ToolOutcome(REFUSALS[answer], is_error=True) if answer in REFUSALS else None
 
-    async def _made(self, offer: Offer, wanted: Wanted, arguments: dict[str, Any], stop: Stop) -> Outcome:
-        async with self._places:
-            if stop.reason is None and offer.info.effects:
-                await self._consent.begin(wanted)
+    async def _execute_call(
+        self, binding: ToolBinding, request: ToolCallRequest, arguments: dict[str, Any], stop: StopSignal
+    ) -> ToolOutcome:
+        async with self._call_slots:
+            if stop.reason is None and binding.info.effects:
+                await self._approval_policy.record_call_start(request)
             outcome = None
             if stop.reason is None:
-                work = offer.toolbox.call(offer.info.name, arguments)
-                outcome = await bounded(work, self._tool_seconds, stop)
+                work = binding.toolbox.call_tool(binding.info.name, arguments)
+                outcome = await wait_at_most(work, self._tool_seconds, stop)
         if outcome is not None:
             return outcome
         if stop.reason is not None:
-            return Outcome("Stopped before it had returned.", is_error=True)
-        maybe = " What it does may still happen." if offer.info.effects else ""
-        return Outcome(
-            f"{offer.title} did not return within {self._tool_seconds:g} s, and was not waited for.{maybe}",
+            return ToolOutcome("Stopped before it had returned.", is_error=True)
+        maybe = " What it does may still happen." if binding.info.effects else ""
+        return ToolOutcome(
+            f"{binding.title} did not return within {self._tool_seconds:g} s, and was not waited for.{maybe}",
             is_error=True,
         )
 
 
-def named(offers: Sequence[Offer]) -> dict[str, Offer]:
+def assign_tool_names(bindings: Sequence[ToolBinding]) -> dict[str, ToolBinding]:
     """Give every tool a name that every provider takes, and no two the same."""
-    names: dict[str, Offer] = {}
-    for offer in offers:
-        plain = re.sub(r"[^a-zA-Z0-9_-]+", "_", offer.title.replace("/", "__"))[:LONGEST_NAME]
+    names: dict[str, ToolBinding] = {}
+    for offer in bindings:
+        plain = re.sub(r"[^a-zA-Z0-9_-]+", "_", offer.title.replace("/", "__"))[:MAX_TOOL_NAME_CHARS]
         name, number = plain, 2
         while name in names:
-            name = f"{plain[: LONGEST_NAME - 4]}_{number}"
+            name = f"{plain[: MAX_TOOL_NAME_CHARS - 4]}_{number}"
             number += 1
         names[name] = offer
     return names
 
 
-def _where(wanted: Wanted) -> dict[str, Any]:
+def _event_fields(request: ToolCallRequest) -> dict[str, Any]:
     """Say in which turn, and of which call, an event tells."""
-    return {**msgspec.structs.asdict(wanted.seat), "call_id": wanted.call_id}
+    return {**msgspec.structs.asdict(request.turn_key), "call_id": request.call_id}
 
 
-def _checked(offer: Offer, wanted: Wanted) -> dict[str, Any] | Outcome:
+def _parse_arguments(binding: ToolBinding, request: ToolCallRequest) -> dict[str, Any] | ToolOutcome:
     """Read the arguments of a call, or say what is wrong with them."""
-    if len(wanted.arguments) > LONGEST_ARGUMENTS:
-        return Outcome(f"The arguments are longer than {LONGEST_ARGUMENTS:,} characters.", is_error=True)
+    if len(request.arguments) > MAX_ARGUMENTS_CHARACTERS:
+        return ToolOutcome(
+            f"The arguments are longer than {MAX_ARGUMENTS_CHARACTERS:,} characters.", is_error=True
+        )
     try:
-        arguments: dict[str, Any] = msgspec.json.decode(wanted.arguments or "{}", type=dict[str, Any])
+        arguments: dict[str, Any] = msgspec.json.decode(request.arguments or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        return Outcome(f"The arguments are no JSON object: {error}", is_error=True)
-    if (wrong := misfit(bytes(offer.info.parameters), arguments)) is not None:
-        return Outcome(f"The arguments do not fit: {wrong}", is_error=True)
+        return ToolOutcome(f"The arguments are no JSON object: {error}", is_error=True)
+    if (wrong := find_argument_problem(bytes(binding.info.parameters), arguments)) is not None:
+        return ToolOutcome(f"The arguments do not fit: {wrong}", is_error=True)
     return arguments
 
 
-def _clean(content: str) -> str:
+def _remove_nul(content: str) -> str:
     """Drop what no database keeps."""
     return content.encode("utf-8", "replace").decode().replace("\0", "")

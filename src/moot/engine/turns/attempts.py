@@ -5,55 +5,55 @@ from collections.abc import Callable
 
 import msgspec
 
-from moot.engine.turns.outcomes import status_of, with_advice
-from moot.engine.turns.token_estimates import estimate
-from moot.providers.registry import Resolved
-from moot.streaming.cancellation import Stop
-from moot.streaming.lesson_turn import Act
-from moot.streaming.speaker_labels import Introduction, Names
+from moot.engine.turns.outcomes import add_advice, turn_status
+from moot.engine.turns.token_estimates import estimate_usage
+from moot.providers.registry import ResolvedModel
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.lesson_turn import LessonTurnParser
+from moot.streaming.speaker_labels import SpeakerLabelFilter, SpeakerNames
 from moot.streaming.turn_stream import Emit, StreamResult
-from moot.types.billing import total
+from moot.types.billing import sum_costs
 from moot.types.chunks import Usage
-from moot.types.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted
-from moot.types.model_info import Measure
+from moot.types.events import Answer, Notice, NoticeKind, TurnEnded, TurnKey, TurnStarted
+from moot.types.model_info import ModelLimits
 from moot.types.requests import ModelRequest
 from moot.types.tools import ToolUse
 
-ActOf = Callable[[], Act]
-MeasureOf = Callable[[str], Measure]
+NewLessonParser = Callable[[], LessonTurnParser]
+GetModelLimits = Callable[[str], ModelLimits]
 
-MOST_THROWN_AWAY = 2  # answers in which somebody spoke as another
+MAX_REJECTED_ANSWERS = 2  # answers in which somebody spoke as another
 
 
-class Attempts:
-    model: Resolved
+class TurnAttempts:
+    model: ResolvedModel
 
     def __init__(
         self,
-        seat: Seat,
-        stop: Stop,
+        turn_key: TurnKey,
+        stop: StopSignal,
         emit: Emit,
-        measure: MeasureOf,
-        act_of: ActOf | None,
-        names: Names | None = None,
+        get_model_limits: GetModelLimits,
+        new_lesson_parser: NewLessonParser | None,
+        names: SpeakerNames | None = None,
     ) -> None:
-        self.seat = seat
+        self.turn_key = turn_key
         self.stop = stop
         self.emit = emit
-        self.act_of = act_of
-        self._measure = measure
-        self._attempts = 0
+        self.new_lesson_parser = new_lesson_parser
+        self._get_model_limits = get_model_limits
+        self._attempt_count = 0
         self._usage = Usage()
         self._cost: float | None = 0.0
         self._clock = asyncio.get_running_loop().time
-        self._started = self._clock()
-        self._waited = 0.0
+        self._started_at = self._clock()
+        self._wait_seconds = 0.0
         self._latency = 0.0
-        self._act: Act | None = None
-        self.said = False  # in an earlier round, before tools were called
-        self._going_on = False
+        self._lesson_parser: LessonTurnParser | None = None
+        self.has_text = False  # in an earlier round, before tools were called
+        self._is_continuation = False
         self._names = names
-        self._thrown_away = 0
+        self._rejected_answers = 0
 
     @property
     def cost(self) -> float:
@@ -61,55 +61,57 @@ class Attempts:
         return self._cost or 0.0
 
     @property
-    def acting(self) -> bool:
-        return self.act_of is not None
+    def with_actions(self) -> bool:
+        return self.new_lesson_parser is not None
 
-    def act(self) -> Act | None:
+    def start_lesson_parser(self) -> LessonTurnParser | None:
         """Begin an act, if that is how one speaks here."""
-        self._act = self.act_of() if self.act_of else None
-        return self._act
+        self._lesson_parser = self.new_lesson_parser() if self.new_lesson_parser else None
+        return self._lesson_parser
 
-    def introduction(self) -> Introduction | None:
+    def new_label_filter(self) -> SpeakerLabelFilter | None:
         """Begin to listen for who speaks, where there are names; what was told cannot be thrown away any more."""
-        if self._names is None or self.acting:
+        if self._names is None or self.with_actions:
             return None
-        return Introduction(self._names, strict=not self._going_on and self._thrown_away < MOST_THROWN_AWAY)
+        return SpeakerLabelFilter(
+            self._names, strict=not self._is_continuation and self._rejected_answers < MAX_REJECTED_ANSWERS
+        )
 
-    async def throw_away(self, foreign: str) -> None:
-        self._thrown_away += 1
-        await self.notice("asked_again", f"The answer began with words of {foreign}; asking again.")
+    async def reject_answer(self, impersonated: str) -> None:
+        self._rejected_answers += 1
+        await self.emit_notice("asked_again", f"The answer began with words of {impersonated}; asking again.")
 
-    def go_on(self, emit: Emit, stop: Stop, *, said: bool) -> None:
+    def continue_answer(self, emit: Emit, stop: StopSignal, *, has_text: bool) -> None:
         """Let what follows belong to the same answer: it does not begin anew."""
-        self.emit, self.stop, self.said, self._going_on = emit, stop, said, True
-        if self._act is not None:
-            self.act_of = self._act.sequel
+        self.emit, self.stop, self.has_text, self._is_continuation = emit, stop, has_text, True
+        if self._lesson_parser is not None:
+            self.new_lesson_parser = self._lesson_parser.create_successor
 
-    async def start(self) -> None:
-        if self._going_on:
+    async def start_attempt(self) -> None:
+        if self._is_continuation:
             return
-        self._attempts += 1
-        self._waited = self._clock() - self._started
+        self._attempt_count += 1
+        self._wait_seconds = self._clock() - self._started_at
         await self.emit(
             [
                 TurnStarted(
-                    participant=self.seat.participant,
-                    stage=self.seat.stage,
-                    round=self.seat.round,
-                    attempt=self._attempts,
+                    participant=self.turn_key.participant,
+                    stage=self.turn_key.stage,
+                    round=self.turn_key.round,
+                    attempt=self._attempt_count,
                     model=self.model.name,
                 )
             ]
         )
 
-    async def notice(self, kind: NoticeKind, message: str) -> None:
-        await self.emit([Notice(kind=kind, message=message, participant=self.seat.participant)])
+    async def emit_notice(self, kind: NoticeKind, message: str) -> None:
+        await self.emit([Notice(kind=kind, message=message, participant=self.turn_key.participant)])
 
-    async def count(self, request: ModelRequest, result: StreamResult) -> None:
+    async def count_usage(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
-        self._latency = round(self._clock() - self._started, 4)
-        rate = self._measure(self.model.name).characters_per_token
-        usage, guess = result.usage, estimate(request, result.characters, rate)
+        self._latency = round(self._clock() - self._started_at, 4)
+        rate = self._get_model_limits(self.model.name).characters_per_token
+        usage, guess = result.usage, estimate_usage(request, result.characters, rate)
         if usage is None:
             if not guess.output and result.fault is not None:
                 return
@@ -117,26 +119,26 @@ class Attempts:
         elif result.finish is None and guess.output > usage.output:  # the count came before the words
             usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
         self._usage += usage
-        cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
-        self._cost = total((self._cost, cost))
+        cost = await asyncio.to_thread(self.model.provider.call_cost_usd, self.model.model, usage)
+        self._cost = sum_costs((self._cost, cost))
 
-    def stopped_or(self, result: StreamResult) -> StreamResult:
+    def stop_result_or(self, result: StreamResult) -> StreamResult:
         return StreamResult(self.stop.reason) if self.stop.reason else result
 
-    def ended(self, result: StreamResult, tools: tuple[ToolUse, ...] = ()) -> TurnEnded:
-        result = with_advice(result)
-        first = result.first_token
+    def build_turn_end(self, result: StreamResult, tools: tuple[ToolUse, ...] = ()) -> TurnEnded:
+        result = add_advice(result)
+        first = result.first_token_seconds
         return TurnEnded(
-            participant=self.seat.participant,
-            stage=self.seat.stage,
-            round=self.seat.round,
-            status=status_of(result),
-            message=Answer(result.text, result.thoughts, result.details, result.script, tools),
+            participant=self.turn_key.participant,
+            stage=self.turn_key.stage,
+            round=self.turn_key.round,
+            status=turn_status(result),
+            message=Answer(result.text, result.thoughts, result.details, result.lesson_items, tools),
             model=self.model.name,
             usage=self._usage,
             cost=self._cost,
             finish=result.finish,
             fault=result.fault,
-            first_token=None if first is None else round(self._waited + first, 4),
+            first_token=None if first is None else round(self._wait_seconds + first, 4),
             latency=self._latency,
         )

@@ -5,41 +5,41 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from moot.modes.table import Brief
-from moot.prompts.parts import Attached
+from moot.modes.table import BuildInstructions
+from moot.prompts.parts import AttachmentsByMessage
 from moot.prompts.visibility import View, everything
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.types.billing import Charge
 from moot.types.debate import Lane, LaneStatus
-from moot.types.discussions import Message, Role
-from moot.types.events import Event, Finding, Seat
+from moot.types.discussions import Message, MessageRole
+from moot.types.events import AnalysisResult, Event, TurnKey
 from moot.types.participants import Participant
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
+ResolveParticipantModel = Callable[[Participant], Awaitable[Sequence[ResolvedModel]]]
 
 
-class Transcript(Protocol):
+class RunTranscript(Protocol):
     """What was said and found until now, and the place where more is kept."""
 
     @property
-    def said(self) -> Sequence[Message]: ...
+    def messages(self) -> Sequence[Message]: ...
 
     @property
-    def found(self) -> Sequence[Finding]: ...
+    def analysis_results(self) -> Sequence[AnalysisResult]: ...
 
     @property
-    def spent(self) -> float:
+    def spent_usd(self) -> float:
         """What the run has cost until now, whatever came of it, as far as prices are known."""
         ...
 
-    def is_open(self, seat: Seat) -> bool:
+    def has_open_turn(self, turn_key: TurnKey) -> bool:
         """Tell whether readers have seen something of a turn, and not its end."""
         ...
 
-    async def append(self, events: list[Event]) -> None: ...
+    async def append_events(self, events: list[Event]) -> None: ...
 
-    async def keep(
+    async def commit_event(
         self,
         event: Event,
         message: Message | None = None,
@@ -53,22 +53,22 @@ class Transcript(Protocol):
         """
         ...
 
-    def forget(self, participant: str) -> None:
+    def discard_failed_turns(self, participant: str) -> None:
         """Forget the turns that somebody is to try again."""
         ...
 
 
-class Scene(Struct, frozen=True, kw_only=True):
+class RunContext(Struct, frozen=True, kw_only=True):
     """Which run this is, and what everybody at the table shares."""
 
     run: str
     discussion: str
-    plan: Plan
+    plan: RunPlan
     revision: int = 0
-    attached: Attached = {}
+    attachments: AttachmentsByMessage = {}
 
 
-class Manner(Struct, frozen=True, kw_only=True):
+class TurnOptions(Struct, frozen=True, kw_only=True):
     """How somebody speaks: what is seen and told before, and as what the answer is kept.
 
     With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer. Whoever is
@@ -77,7 +77,7 @@ class Manner(Struct, frozen=True, kw_only=True):
 
     view: View = everything
     instruction: str = ""
-    brief: Brief | None = None
-    role: Role = "assistant"
-    then: LaneStatus | None = None
-    acting: bool = False
+    build_instructions: BuildInstructions | None = None
+    role: MessageRole = "assistant"
+    lane_status: LaneStatus | None = None
+    with_actions: bool = False

@@ -5,64 +5,64 @@ from collections.abc import Mapping
 
 import msgspec
 
-from moot.engine.turns.context import Scene
+from moot.engine.turns.context import RunContext
 from moot.providers.keys import Key
-from moot.providers.registry import Resolved
+from moot.providers.registry import ResolvedModel
 from moot.streaming.turn_stream import StreamResult
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.errors import UsageError
-from moot.types.events import ENDED_BY, Answer, Reason, Seat, TurnEnded, TurnStatus
-from moot.types.faults import Fault, Kind, fault
+from moot.types.events import STATUS_BY_STOP_REASON, Answer, StopReason, TurnEnded, TurnKey, TurnStatus
+from moot.types.faults import Fault, FaultKind, make_fault
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 
-LATE = "It was too slow, and was not waited for. Try it again, or choose a faster model."
+LATE_MESSAGE = "It was too slow, and was not waited for. Try it again, or choose a faster model."
 
 
-def turn_message(scene: Scene, ended: TurnEnded) -> Message:
+def turn_message(run_context: RunContext, turn_end: TurnEnded) -> Message:
     """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
     return Message(
         id=new_id("msg"),
-        discussion=scene.discussion,
-        run=scene.run,
+        discussion=run_context.discussion,
+        run=run_context.run,
         role="assistant",
-        content=ended.message.text,
-        thoughts=ended.message.thoughts,
-        details=ended.message.details,
-        script=ended.message.script or None,
-        tools=ended.message.tools or None,
-        participant=ended.participant,
-        name=scene.plan.participant(ended.participant).name,
-        stage=ended.stage,
-        round=ended.round,
-        status=ended.status,
-        provider=ended.model.partition("/")[0],
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
-        latency=ended.latency,
-        first_token=ended.first_token,
-        fault=ended.fault,
-        finish=ended.finish,
-        audience=scene.plan.to,
-        version_of=scene.plan.again.answer if scene.plan.again else None,
+        content=turn_end.message.text,
+        thoughts=turn_end.message.thoughts,
+        details=turn_end.message.details,
+        script=turn_end.message.script or None,
+        tools=turn_end.message.tools or None,
+        participant=turn_end.participant,
+        name=run_context.plan.find_participant(turn_end.participant).name,
+        stage=turn_end.stage,
+        round=turn_end.round,
+        status=turn_end.status,
+        provider=turn_end.model.partition("/")[0],
+        model=turn_end.model,
+        usage=turn_end.usage,
+        cost=turn_end.cost,
+        latency=turn_end.latency,
+        first_token=turn_end.first_token,
+        fault=turn_end.fault,
+        finish=turn_end.finish,
+        audience=run_context.plan.to,
+        version_of=run_context.plan.again.answer if run_context.plan.again else None,
         created_at=time.time(),
     )
 
 
-def charge_of(ended: TurnEnded) -> Charge:
+def turn_charge(turn_end: TurnEnded) -> Charge:
     return Charge(
-        purpose="synthesis" if ended.stage == "synthesis" else "answer",
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
-        participant=ended.participant,
+        purpose="synthesis" if turn_end.stage == "synthesis" else "answer",
+        model=turn_end.model,
+        usage=turn_end.usage,
+        cost=turn_end.cost,
+        participant=turn_end.participant,
     )
 
 
-def stopped_words(reason: Reason | None) -> str:
+def stop_message(reason: StopReason | None) -> str:
     match reason:
         case "stopped_by_user":
             return "Stopped before it had answered."
@@ -71,45 +71,45 @@ def stopped_words(reason: Reason | None) -> str:
         case "over_cap":
             return "The run had reached its cap."
         case "late":
-            return LATE
+            return LATE_MESSAGE
     return "It gave no answer."
 
 
-def refused(seat: Seat, who: Participant, error: UsageError) -> TurnEnded:
+def rejection_turn_end(turn_key: TurnKey, participant: Participant, error: UsageError) -> TurnEnded:
     return TurnEnded(
-        participant=seat.participant,
-        stage=seat.stage,
-        round=seat.round,
+        participant=turn_key.participant,
+        stage=turn_key.stage,
+        round=turn_key.round,
         status="failed",
         message=Answer(),
-        model=who.model,
+        model=participant.model,
         usage=Usage(),
         cost=0.0,
-        fault=fault("auth", str(error), retryable=False),
+        fault=make_fault("auth", str(error), retryable=False),
     )
 
 
-ADVICE: Mapping[Kind, str] = {
+FAULT_ADVICE: Mapping[FaultKind, str] = {
     "rate_limit": "Try again later, or choose another model.",
     "overloaded": "Try again later, or choose another model.",
     "timeout": "Try again, or choose a faster model.",
 }
 
 
-def status_of(result: StreamResult) -> TurnStatus:
+def turn_status(result: StreamResult) -> TurnStatus:
     match result.status:
         case "completed" | "tool_call":
             return "completed"
         case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
-            return ENDED_BY[reason]
-    return "partial" if was_shown(result) else "failed"
+            return STATUS_BY_STOP_REASON[reason]
+    return "partial" if has_visible_text(result) else "failed"
 
 
-def was_shown(result: StreamResult) -> bool:
-    return bool(result.text or result.script)
+def has_visible_text(result: StreamResult) -> bool:
+    return bool(result.text or result.lesson_items)
 
 
-def explained(result: StreamResult, model: Resolved, key: Key | None) -> StreamResult:
+def explain_fault(result: StreamResult, model: ResolvedModel, key: Key | None) -> StreamResult:
     """Say who failed and, where a key was rejected, which one, so that its owner knows what to mend."""
     if result.fault is None:
         return result
@@ -118,22 +118,27 @@ def explained(result: StreamResult, model: Resolved, key: Key | None) -> StreamR
         words = f"{model.name}: {words}"
     if key is not None and result.fault.kind == "auth":
         words = f"{words} It came from {key.source}."
-    return _saying(result, result.fault, words)
+    return _with_fault_message(result, result.fault, words)
 
 
-def giving_up(result: StreamResult, tries: int) -> StreamResult:
+def add_attempt_count(result: StreamResult, tries: int) -> StreamResult:
     if result.fault is None or not result.fault.retryable:
         return result
-    return _saying(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
+    return _with_fault_message(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
 
 
-def with_advice(result: StreamResult) -> StreamResult:
+def add_advice(result: StreamResult) -> StreamResult:
     """Say what to do about what failed, where the words do not say so yet."""
     trouble = result.fault
-    if trouble is None or was_shown(result) or trouble.kind not in ADVICE or "Try again" in trouble.message:
+    if (
+        trouble is None
+        or has_visible_text(result)
+        or trouble.kind not in FAULT_ADVICE
+        or "Try again" in trouble.message
+    ):
         return result
-    return _saying(result, trouble, f"{trouble.message} {ADVICE[trouble.kind]}")
+    return _with_fault_message(result, trouble, f"{trouble.message} {FAULT_ADVICE[trouble.kind]}")
 
 
-def _saying(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
+def _with_fault_message(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
     return msgspec.structs.replace(result, fault=msgspec.structs.replace(trouble, message=words))

@@ -7,261 +7,322 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from moot.engine.tools.session import Workshop
-from moot.engine.tools.toolset import Toolkit
-from moot.engine.turns.attempts import ActOf
-from moot.engine.turns.context import ChainOf, Manner, Scene, Transcript
-from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.outcomes import LATE, charge_of, refused, stopped_words, turn_message
-from moot.engine.turns.token_estimates import MOST, estimate, room
-from moot.engine.waits import bounded
-from moot.modes.table import Brief
-from moot.prompts.builder import prompt
-from moot.prompts.lesson import board_of
-from moot.prompts.visibility import View, everything, shared
-from moot.providers.registry import Resolved
-from moot.streaming.cancellation import Stop
-from moot.streaming.lesson_turn import Act
-from moot.streaming.speaker_labels import Names
-from moot.types.action_docs import line_for
-from moot.types.billing import dollars
+from moot.engine.tools.session import ToolSession
+from moot.engine.tools.toolset import Toolset
+from moot.engine.turns.attempts import NewLessonParser
+from moot.engine.turns.context import ResolveParticipantModel, RunContext, RunTranscript, TurnOptions
+from moot.engine.turns.model_caller import ModelCaller
+from moot.engine.turns.outcomes import (
+    LATE_MESSAGE,
+    rejection_turn_end,
+    stop_message,
+    turn_charge,
+    turn_message,
+)
+from moot.engine.turns.token_estimates import PROMPT_CHARS_CEILING, estimate_usage, max_prompt_chars
+from moot.engine.waits import wait_at_most
+from moot.modes.table import BuildInstructions
+from moot.prompts.builder import build_model_request
+from moot.prompts.lesson import replay_messages
+from moot.prompts.visibility import View, everything, messages_visible_to_all
+from moot.providers.registry import ResolvedModel
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.lesson_turn import LessonTurnParser
+from moot.streaming.speaker_labels import SpeakerNames
+from moot.types.action_docs import lesson_item_schema
+from moot.types.billing import format_usd
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.errors import UsageError
-from moot.types.events import ANSWERED, ENDED_BY, Notice, Prompted, Seat, TurnEnded, TurnStatus
-from moot.types.faults import fault
+from moot.types.events import (
+    ANSWERED_STATUSES,
+    STATUS_BY_STOP_REASON,
+    Notice,
+    Prompted,
+    TurnEnded,
+    TurnKey,
+    TurnStatus,
+)
+from moot.types.faults import make_fault
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-OPENING_SECONDS = 90.0  # for all servers of tools together; each has less
+TOOL_OPEN_SECONDS = 90.0  # for all servers of tools together; each has less
 
 
-class Turns:
+class TurnRunner:
     def __init__(
         self,
-        scene: Scene,
-        transcript: Transcript,
-        chain_of: ChainOf,
-        speaker: Speaker,
-        stop: Stop,
-        workshop: Workshop | None = None,
+        run_context: RunContext,
+        transcript: RunTranscript,
+        resolve_model: ResolveParticipantModel,
+        model_caller: ModelCaller,
+        stop: StopSignal,
+        tool_session: ToolSession | None = None,
     ) -> None:
-        self.plan = scene.plan
-        self.stops = {who.id: Stop(stop) for who in scene.plan.participants}
-        self._scene = scene
+        self.plan = run_context.plan
+        self.stop_signals = {who.id: StopSignal(stop) for who in run_context.plan.participants}
+        self._run_context = run_context
         self._transcript = transcript
-        self._chain_of = chain_of
-        self._speaker = speaker
+        self._resolve_model = resolve_model
+        self._model_caller = model_caller
         self._stop = stop
-        self._workshop = workshop
+        self._tool_session = tool_session
 
-    async def take(self, seat: Seat, manner: Manner) -> TurnStatus:
-        if (done := self._kept(seat)) is not None:
+    async def run(self, turn_key: TurnKey, options: TurnOptions) -> TurnStatus:
+        if (done := self._find_stored_turn(turn_key)) is not None:
             return done.status
-        if (stopped := await self._not_begun(seat, manner)) is not None:
+        if (stopped := await self._stop_before_start(turn_key, options)) is not None:
             return stopped
-        who = self.plan.participant(seat.participant)
+        who = self.plan.find_participant(turn_key.participant)
         try:
-            chain = await self._chain_of(who)
+            chain = await self._resolve_model(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
-            return await self._keep(refused(seat, who, error), manner, self._newest())
-        brief = await self._brief(seat, manner, manner.brief, chain) if manner.brief else None
-        if brief is not None and not manner.acting and (same := self._answer_to(brief, seat)) is not None:
+            return await self._commit_turn(
+                rejection_turn_end(turn_key, who, error), options, self._newest_message_seq()
+            )
+        brief = (
+            await self._instructions_message(turn_key, options, options.build_instructions, chain)
+            if options.build_instructions
+            else None
+        )
+        if (
+            brief is not None
+            and not options.with_actions
+            and (same := self._find_answer_to(brief, turn_key)) is not None
+        ):
             return same.status
-        return await self._spoken(seat, who, manner, chain, brief)
+        return await self._call_and_commit(turn_key, who, options, chain, brief)
 
-    def forget(self, participant: str, plan: Plan) -> None:
+    def reset_participant(self, participant: str, plan: RunPlan) -> None:
         """Let somebody begin anew, perhaps with another model."""
         self.plan = plan
-        self.stops[participant] = Stop(self._stop)
-        self._transcript.forget(participant)
+        self.stop_signals[participant] = StopSignal(self._stop)
+        self._transcript.discard_failed_turns(participant)
 
-    def wait_again(self) -> None:
+    def reset_late_participants(self) -> None:
         """Let those speak in what comes next who were too slow for what came before."""
-        for who, stop in self.stops.items():
+        for who, stop in self.stop_signals.items():
             if stop.reason == "late":
-                self.stops[who] = Stop(self._stop)
+                self.stop_signals[who] = StopSignal(self._stop)
 
-    async def likely_cost(self, who: Participant, brief: Brief | None, view: View = everything) -> float:
+    async def estimate_turn_cost(
+        self, participant: Participant, build_instructions: BuildInstructions | None, view: View = everything
+    ) -> float:
         """Guess what another turn of somebody would cost: what is read, and an answer as long as the longest."""
-        said, run = self._transcript.said, self._scene.run
-        told = brief(said, run, who.id, MOST) if brief else ""
-        request = prompt(self.plan, who, view(said, who.id, run), told, self._scene.attached)
+        said, run = self._transcript.messages, self._run_context.run
+        told = (
+            build_instructions(said, run, participant.id, PROMPT_CHARS_CEILING) if build_instructions else ""
+        )
+        request = build_model_request(
+            self.plan, participant, view(said, participant.id, run), told, self._run_context.attachments
+        )
         longest = max((m.content for m in said if m.run == run and m.participant), key=len, default="")
         try:
-            model = (await self._chain_of(who))[0]
+            model = (await self._resolve_model(participant))[0]
         except UsageError:
             return 0.0  # it will not be asked
-        usage = estimate(request, len(longest), self.plan.measure(who.model).characters_per_token)
-        return await asyncio.to_thread(model.provider.cost, model.model, usage) or 0.0
+        usage = estimate_usage(
+            request, len(longest), self.plan.limits_for_model(participant.model).characters_per_token
+        )
+        return await asyncio.to_thread(model.provider.call_cost_usd, model.model, usage) or 0.0
 
-    def _kept(self, seat: Seat) -> Message | None:
+    def _find_stored_turn(self, turn_key: TurnKey) -> Message | None:
         """Find a turn that was kept before a crash: it is not asked, or paid, again."""
-        name = (self._scene.run, seat.participant, seat.stage, seat.round)
-        said = reversed(self._transcript.said)
+        name = (self._run_context.run, turn_key.participant, turn_key.stage, turn_key.round)
+        said = reversed(self._transcript.messages)
         return next((m for m in said if (m.run, m.participant, m.stage, m.round) == name), None)
 
-    async def _not_begun(self, seat: Seat, manner: Manner) -> TurnStatus | None:
+    async def _stop_before_start(self, turn_key: TurnKey, options: TurnOptions) -> TurnStatus | None:
         """Tell how a turn ends that is stopped before it begins: nothing of it is kept but that its lane failed."""
-        if self._transcript.is_open(seat):
+        if self._transcript.has_open_turn(turn_key):
             return None
-        await self._end_at_the_cap()
-        reason = self.stops[seat.participant].reason
+        await self._stop_at_max_cost()
+        reason = self.stop_signals[turn_key.participant].reason
         if reason is None:
             return None
-        if manner.then is not None:
-            lane = Lane(participant=seat.participant, status="error", error=stopped_words(reason))
-            event = Notice(kind="missing", message=stopped_words(reason), participant=seat.participant)
-            await self._transcript.keep(event, lanes=[lane])
-        return ENDED_BY[reason]
+        if options.lane_status is not None:
+            lane = Lane(participant=turn_key.participant, status="error", error=stop_message(reason))
+            event = Notice(kind="missing", message=stop_message(reason), participant=turn_key.participant)
+            await self._transcript.commit_event(event, lanes=[lane])
+        return STATUS_BY_STOP_REASON[reason]
 
-    async def _end_at_the_cap(self, more: float = 0.0) -> None:
-        cap, spent = self.plan.cap, self._transcript.spent + more
+    async def _stop_at_max_cost(self, more: float = 0.0) -> None:
+        cap, spent = self.plan.cap, self._transcript.spent_usd + more
         if cap is not None and spent >= cap and self._stop.reason is None:
-            words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
-            await self._transcript.append([Notice(kind="cap", message=words)])
-            self._stop.request("over_cap")
+            words = f"The run has cost {format_usd(spent)}, and its cap is {format_usd(cap)}: it ends here."
+            await self._transcript.append_events([Notice(kind="cap", message=words)])
+            self._stop.request_stop("over_cap")
 
-    async def _afford(self, cost: float) -> None:
+    async def _enforce_budget(self, cost: float) -> None:
         """Let a turn that calls tools end where it, and with it the run, has cost what it may."""
-        await self._end_at_the_cap(cost)
-        if self._workshop is None or self._stop.reason is not None:
+        await self._stop_at_max_cost(cost)
+        if self._tool_session is None or self._stop.reason is not None:
             return
-        if (words := await self._workshop.over_budget(cost)) is not None:
-            await self._transcript.append([Notice(kind="cap", message=words)])
-            self._stop.request("over_cap")
+        if (words := await self._tool_session.check_budget(cost)) is not None:
+            await self._transcript.append_events([Notice(kind="cap", message=words)])
+            self._stop.request_stop("over_cap")
 
-    async def _kit(self, who: Participant, model: Resolved, stop: Stop) -> Toolkit | None:
+    async def _open_toolset(
+        self, participant: Participant, model: ResolvedModel, stop: StopSignal
+    ) -> Toolset | None:
         """Put together what somebody may call, and tell what is missing."""
-        if self._workshop is None or not who.tools:
+        if self._tool_session is None or not participant.tools:
             return None
-        profile = await asyncio.to_thread(model.provider.profile, model.model)
+        profile = await asyncio.to_thread(model.provider.model_profile, model.model)
         if not profile.tools:
             words = f"{model.name} cannot call tools: it answers without them."
-            await self._transcript.append([Notice(kind="tools", message=words, participant=who.id)])
+            await self._transcript.append_events(
+                [Notice(kind="tools", message=words, participant=participant.id)]
+            )
             return None
-        kit = await bounded(self._workshop.kit(who), OPENING_SECONDS, stop)
-        told = kit.troubles if kit else [] if stop.reason else ["The tool servers did not start in time."]
-        notices = [Notice(kind="tools", message=words, participant=who.id) for words in told]
-        await self._transcript.append([*notices])
-        return kit.toolkit if kit else None
+        kit = await wait_at_most(
+            self._tool_session.load_participant_tools(participant), TOOL_OPEN_SECONDS, stop
+        )
+        told = kit.problems if kit else [] if stop.reason else ["The tool servers did not start in time."]
+        notices = [Notice(kind="tools", message=words, participant=participant.id) for words in told]
+        await self._transcript.append_events([*notices])
+        return kit.toolset if kit else None
 
-    async def _brief(
-        self, seat: Seat, manner: Manner, brief: Brief, chain: Sequence[Resolved]
+    async def _instructions_message(
+        self,
+        turn_key: TurnKey,
+        options: TurnOptions,
+        build_instructions: BuildInstructions,
+        chain: Sequence[ResolvedModel],
     ) -> Message | None:
         """Write what somebody is to know first; None if it was told before a crash."""
-        if any((m.stage, m.round) == (seat.stage, seat.round) for m in self._told(seat)):
+        if any(
+            (m.stage, m.round) == (turn_key.stage, turn_key.round)
+            for m in self._earlier_instructions(turn_key)
+        ):
             return None
-        place = await asyncio.to_thread(room, chain)
+        place = await asyncio.to_thread(max_prompt_chars, chain)
         return Message(
             id=new_id("msg"),
-            discussion=self._scene.discussion,
-            run=self._scene.run,
+            discussion=self._run_context.discussion,
+            run=self._run_context.run,
             role="user",
-            content=brief(self._transcript.said, self._scene.run, seat.participant, place),
-            stage=seat.stage,
-            round=seat.round,
-            audience=(seat.participant,),
-            thread=_thread(seat, manner),
+            content=build_instructions(
+                self._transcript.messages, self._run_context.run, turn_key.participant, place
+            ),
+            stage=turn_key.stage,
+            round=turn_key.round,
+            audience=(turn_key.participant,),
+            thread=_lane_thread(turn_key, options),
             hidden=True,
             created_at=time.time(),
         )
 
-    def _told(self, seat: Seat) -> list[Message]:
-        run = self._scene.run
+    def _earlier_instructions(self, turn_key: TurnKey) -> list[Message]:
+        run = self._run_context.run
         return [
             m
-            for m in self._transcript.said
-            if m.run == run and m.hidden and m.audience == (seat.participant,)
+            for m in self._transcript.messages
+            if m.run == run and m.hidden and m.audience == (turn_key.participant,)
         ]
 
-    def _answer_to(self, brief: Message, seat: Seat) -> Message | None:
+    def _find_answer_to(self, instructions: Message, turn_key: TurnKey) -> Message | None:
         """Find the answer that was given to the very same before."""
-        for earlier in self._told(seat):
-            if (earlier.stage, earlier.content) == (brief.stage, brief.content):
-                answer = self._kept(Seat(seat.participant, seat.stage, earlier.round))
-                if answer is not None and answer.status in ANSWERED:
+        for earlier in self._earlier_instructions(turn_key):
+            if (earlier.stage, earlier.content) == (instructions.stage, instructions.content):
+                answer = self._find_stored_turn(TurnKey(turn_key.participant, turn_key.stage, earlier.round))
+                if answer is not None and answer.status in ANSWERED_STATUSES:
                     return answer
         return None
 
-    async def _spoken(
-        self, seat: Seat, who: Participant, manner: Manner, chain: Sequence[Resolved], brief: Message | None
+    async def _call_and_commit(
+        self,
+        turn_key: TurnKey,
+        participant: Participant,
+        options: TurnOptions,
+        chain: Sequence[ResolvedModel],
+        instructions: Message | None,
     ) -> TurnStatus:
-        said = [*self._transcript.said, *([brief] if brief else [])]
-        upto = self._newest()
-        request = prompt(
+        said = [*self._transcript.messages, *([instructions] if instructions else [])]
+        upto = self._newest_message_seq()
+        request = build_model_request(
             self.plan,
-            who,
-            manner.view(said, seat.participant, self._scene.run),
-            manner.instruction,
-            self._scene.attached,
+            participant,
+            options.view(said, turn_key.participant, self._run_context.run),
+            options.instruction,
+            self._run_context.attachments,
         )
-        act_of: ActOf | None = None
-        if manner.acting:
-            request = replace(request, array_of=line_for(who.role))
-            act_of = partial(Act, who.role, board_of(shared(self._transcript.said, [who.id])))
-        stop = self.stops[who.id]
-        kit = await self._kit(who, chain[0], stop)
+        act_of: NewLessonParser | None = None
+        if options.with_actions:
+            request = replace(request, array_of=lesson_item_schema(participant.role))
+            act_of = partial(
+                LessonTurnParser,
+                participant.role,
+                replay_messages(messages_visible_to_all(self._transcript.messages, [participant.id])),
+            )
+        stop = self.stop_signals[participant.id]
+        kit = await self._open_toolset(participant, chain[0], stop)
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
-            kept = beside.create_task(self._keep_brief(brief)) if brief else None
+            kept = beside.create_task(self._commit_instructions(instructions)) if instructions else None
             await asyncio.sleep(0)  # but it is told before the turn begins
-            ended = await self._speaker.speak(
-                seat,
+            ended = await self._model_caller.call(
+                turn_key,
                 chain,
                 request,
                 stop,
-                self._transcript.append,
-                self.plan.measure,
+                self._transcript.append_events,
+                self.plan.limits_for_model,
                 act_of,
                 kit,
-                self._afford,
-                self._names(who)
-                if manner.role == "assistant"
+                self._enforce_budget,
+                self._speaker_names(participant)
+                if options.role == "assistant"
                 else None,  # a synthesis may begin with anybody
             )
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
-            ended = replace(ended, fault=fault("timeout", LATE))
-        return await self._keep(ended, manner, kept.result() if kept else upto)
+            ended = replace(ended, fault=make_fault("timeout", LATE_MESSAGE))
+        return await self._commit_turn(ended, options, kept.result() if kept else upto)
 
-    def _names(self, who: Participant) -> Names:
+    def _speaker_names(self, participant: Participant) -> SpeakerNames:
         """Say as whom somebody speaks, and whose words are not for it to say."""
-        others = [other.name for other in self.plan.participants if other.id != who.id]
-        return Names(who.name, (*others, *self.plan.people))
+        others = [other.name for other in self.plan.participants if other.id != participant.id]
+        return SpeakerNames(participant.name, (*others, *self.plan.people))
 
-    async def _keep_brief(self, brief: Message) -> int:
+    async def _commit_instructions(self, instructions: Message) -> int:
         """Keep what somebody was told, and return its number."""
-        (who,) = brief.audience or ("",)
-        event = Prompted(participant=who, stage=brief.stage or "", round=brief.round or 0, message=brief.id)
-        return await self._transcript.keep(event, brief)
-
-    def _newest(self) -> int:
-        return max((max(one.number, one.revised) for one in self._transcript.said), default=0)
-
-    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
-        message = replace(
-            turn_message(self._scene, ended),
-            role=manner.role,
-            thread=_thread(ended.seat, manner),
-            view=manner.view.__name__,
-            upto=upto,
-            instruction=manner.instruction or None,
+        (who,) = instructions.audience or ("",)
+        event = Prompted(
+            participant=who,
+            stage=instructions.stage or "",
+            round=instructions.round or 0,
+            message=instructions.id,
         )
-        lanes = self._moved(ended, manner)
-        await self._transcript.keep(ended, message, lanes=lanes, charges=[charge_of(ended)])
-        return ended.status
+        return await self._transcript.commit_event(event, instructions)
 
-    def _moved(self, ended: TurnEnded, manner: Manner) -> Sequence[Lane]:
+    def _newest_message_seq(self) -> int:
+        return max((max(one.number, one.revised) for one in self._transcript.messages), default=0)
+
+    async def _commit_turn(self, turn_end: TurnEnded, options: TurnOptions, visible_until: int) -> TurnStatus:
+        message = replace(
+            turn_message(self._run_context, turn_end),
+            role=options.role,
+            thread=_lane_thread(turn_end.turn_key, options),
+            view=options.view.__name__,
+            upto=visible_until,
+            instruction=options.instruction or None,
+        )
+        lanes = self._lane_updates(turn_end, options)
+        await self._transcript.commit_event(turn_end, message, lanes=lanes, charges=[turn_charge(turn_end)])
+        return turn_end.status
+
+    def _lane_updates(self, turn_end: TurnEnded, options: TurnOptions) -> Sequence[Lane]:
         """Say how far a turn has brought its lane."""
-        if manner.then is None:
+        if options.lane_status is None:
             return ()
-        who = ended.participant
-        if ended.status in ANSWERED:
-            return [Lane(participant=who, status=manner.then)]
-        reason = self.stops[who].reason
-        words = ended.fault.message if ended.fault else stopped_words(reason)
+        who = turn_end.participant
+        if turn_end.status in ANSWERED_STATUSES:
+            return [Lane(participant=who, status=options.lane_status)]
+        reason = self.stop_signals[who].reason
+        words = turn_end.fault.message if turn_end.fault else stop_message(reason)
         return [Lane(participant=who, status="error", error=words, late=reason == "late")]
 
 
-def _thread(seat: Seat, manner: Manner) -> str | None:
-    return seat.participant if manner.then is not None else None
+def _lane_thread(turn_key: TurnKey, options: TurnOptions) -> str | None:
+    return turn_key.participant if options.lane_status is not None else None

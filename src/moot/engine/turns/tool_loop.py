@@ -8,125 +8,141 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from moot.engine.tools.toolset import Round, Toolkit
-from moot.engine.turns.attempts import Attempts
-from moot.streaming.cancellation import Stop
-from moot.streaming.lesson_turn import both
+from moot.engine.tools.toolset import ToolCallContext, Toolset
+from moot.engine.turns.attempts import TurnAttempts
+from moot.streaming.cancellation import StopSignal
+from moot.streaming.lesson_turn import concatenate_lesson_items
 from moot.streaming.turn_stream import Emit, StreamResult
 from moot.types.events import Event, TextDelta, TextRetracted, ThoughtDelta
-from moot.types.faults import Fault, fault
-from moot.types.requests import Message, ModelRequest
+from moot.types.faults import Fault, make_fault
+from moot.types.requests import ModelMessage, ModelRequest
 from moot.types.tools import ToolUse
 
-ROUNDS = 100
-STILL_WORKING = 20  # the round after which people are told
-ERRORS = 5  # in a row
-BREAK = "\n\n"
+MAX_TOOL_ROUNDS = 100
+STILL_WORKING_ROUND = 20  # the round after which people are told
+MAX_ERRORS_IN_A_ROW = 5  # in a row
+PARAGRAPH_BREAK = "\n\n"
 
-Ask = Callable[[ModelRequest], Awaitable[StreamResult]]
-Afford = Callable[[float], Awaitable[None]]
+CallModel = Callable[[ModelRequest], Awaitable[StreamResult]]
+EnforceBudget = Callable[[float], Awaitable[None]]
 
 
-async def at_any_price(_: float) -> None:
+async def ignore_budget(_: float) -> None:
     """Let a turn cost what it costs."""
 
 
 class ToolLoop:
     """`afford` is told between two rounds what the turn has cost, and stops it where that is too much."""
 
-    def __init__(self, turn: Attempts, kit: Toolkit, ask: Ask, afford: Afford) -> None:
-        self.uses: list[ToolUse] = []
+    def __init__(
+        self, turn: TurnAttempts, toolset: Toolset, call_model: CallModel, enforce_budget: EnforceBudget
+    ) -> None:
+        self.tool_uses: list[ToolUse] = []
         self._turn = turn
-        self._kit = kit
-        self._ask = ask
-        self._afford = afford
-        self._whole = StreamResult("completed")
+        self._toolset = toolset
+        self._call_model = call_model
+        self._enforce_budget = enforce_budget
+        self._combined = StreamResult("completed")
         self._emit = turn.emit
-        self._hurry = turn.stop
+        self._approval_stop = turn.stop
         # Whoever says something meanwhile waits for the end of it.
-        self._stop = Stop(turn.stop, deaf_to="follow_up_interrupt")
+        self._stop = StopSignal(turn.stop, ignored_reason="follow_up_interrupt")
 
-    async def run(self, request: ModelRequest, result: StreamResult) -> StreamResult:
+    async def run_rounds(self, request: ModelRequest, result: StreamResult) -> StreamResult:
         """Go on from an answer that calls tools."""
-        for done in range(1, ROUNDS + 1):
-            self._add(result)
-            request = await self._called(request, result)
-            if (end := await self._end(done)) is not None:
-                return self._ended(end)
-            self._turn.go_on(self._sequel(), self._stop, said=bool(self._whole.text))
-            result = await self._ask(request)
+        for done in range(1, MAX_TOOL_ROUNDS + 1):
+            self._add_result(result)
+            request = await self._call_tools(request, result)
+            if (end := await self._check_end(done)) is not None:
+                return self._combine_results(end)
+            self._turn.continue_answer(
+                self._continuation_emit(), self._stop, has_text=bool(self._combined.text)
+            )
+            result = await self._call_model(request)
             if result.status != "tool_call":
-                self._add(result)
-                return self._ended(result)
-        return self._ended(_failed(f"The model called tools {ROUNDS} times over, and was not asked on."))
+                self._add_result(result)
+                return self._combine_results(result)
+        return self._combine_results(
+            _error_result(f"The model called tools {MAX_TOOL_ROUNDS} times over, and was not asked on.")
+        )
 
-    async def _called(self, request: ModelRequest, result: StreamResult) -> ModelRequest:
+    async def _call_tools(self, request: ModelRequest, result: StreamResult) -> ModelRequest:
         """Make the calls of an answer, and add both to what is asked next."""
-        used = await self._kit.use(
+        used = await self._toolset.call_tools(
             result.tool_calls,
-            Round(
-                seat=self._turn.seat,
+            ToolCallContext(
+                turn_key=self._turn.turn_key,
                 stop=self._stop,
-                hurry=self._hurry,
+                approval_stop=self._approval_stop,
                 emit=self._emit,
-                said=len(self._whole.text),
+                text_length=len(self._combined.text),
             ),
         )
-        self.uses += [one.kept for one in used]
-        more = Message("assistant", result.parts), Message("user", tuple(one.told for one in used))
+        self.tool_uses += [one.tool_use for one in used]
+        more = (
+            ModelMessage("assistant", result.parts),
+            ModelMessage("user", tuple(one.result for one in used)),
+        )
         return replace(request, messages=(*request.messages, *more))
 
-    async def _end(self, done: int) -> StreamResult | None:
+    async def _check_end(self, rounds: int) -> StreamResult | None:
         """Tell whether, after so many rounds, the model is not asked on, and why."""
         if self._stop.reason is None:
-            await self._afford(self._turn.cost)
+            await self._enforce_budget(self._turn.cost)
         if self._stop.reason is not None:
             return StreamResult(self._stop.reason)
-        failed = list(takewhile(lambda use: use.is_error, reversed(self.uses)))
-        if len(failed) >= ERRORS:
-            return _failed(
+        failed = list(takewhile(lambda use: use.is_error, reversed(self.tool_uses)))
+        if len(failed) >= MAX_ERRORS_IN_A_ROW:
+            return _error_result(
                 f"{len(failed)} calls of tools in a row failed, the last one with: {failed[0].content[:300]}"
             )
-        if done == STILL_WORKING:
-            await self._turn.notice("still_working", f"Still working: tools were called {done} times over.")
+        if rounds == STILL_WORKING_ROUND:
+            await self._turn.emit_notice(
+                "still_working", f"Still working: tools were called {rounds} times over."
+            )
         return None
 
-    def _add(self, result: StreamResult) -> None:
-        before, script = self._whole, both(self._whole.script, result.script)
-        gap = "" if self._turn.acting else BREAK
-        self._whole = replace(
+    def _add_result(self, result: StreamResult) -> None:
+        before, lesson_items = (
+            self._combined,
+            concatenate_lesson_items(self._combined.lesson_items, result.lesson_items),
+        )
+        gap = "" if self._turn.with_actions else PARAGRAPH_BREAK
+        self._combined = replace(
             before,
-            text=_joined(before.text, result.text, gap),
-            thoughts=_joined(before.thoughts, result.thoughts, BREAK),
-            details=_joined(before.details, result.details, BREAK),
-            script=script,
-            first_token=before.first_token if before.first_token is not None else result.first_token,
+            text=_join_text(before.text, result.text, gap),
+            thoughts=_join_text(before.thoughts, result.thoughts, PARAGRAPH_BREAK),
+            details=_join_text(before.details, result.details, PARAGRAPH_BREAK),
+            lesson_items=lesson_items,
+            first_token_seconds=before.first_token_seconds
+            if before.first_token_seconds is not None
+            else result.first_token_seconds,
         )
 
-    def _ended(self, result: StreamResult) -> StreamResult:
+    def _combine_results(self, result: StreamResult) -> StreamResult:
         """Make one result of all rounds, which ended as the last one did."""
         last = {name: getattr(result, name) for name in ("status", "finish", "fault")}
-        return replace(self._whole, **last)
+        return replace(self._combined, **last)
 
-    def _sequel(self) -> Emit:
-        gap = "" if self._turn.acting else BREAK
-        return Sequel(self._emit, self._whole.text, self._whole.thoughts, gap)
+    def _continuation_emit(self) -> Emit:
+        gap = "" if self._turn.with_actions else PARAGRAPH_BREAK
+        return ContinuationEmitter(self._emit, self._combined.text, self._combined.thoughts, gap)
 
 
-class Sequel:
+class ContinuationEmitter:
     """Tells of a further round as of more of the same text."""
 
     def __init__(self, emit: Emit, text: str, thoughts: str, gap: str) -> None:
         self._emit = emit
         self._text = text
         self._before_text = gap if text else ""
-        self._before_thoughts = BREAK if thoughts else ""
+        self._before_thoughts = PARAGRAPH_BREAK if thoughts else ""
         self._gap = self._before_text
 
     async def __call__(self, events: list[Event]) -> None:
-        await self._emit([told for event in events for told in self._told(event)])
+        await self._emit([told for event in events for told in self._adapt_event(event)])
 
-    def _told(self, event: Event) -> list[Event]:
+    def _adapt_event(self, event: Event) -> list[Event]:
         match event:
             case TextDelta(text=text):
                 gap, self._before_text = self._before_text, ""
@@ -136,16 +152,16 @@ class Sequel:
                 return [replace(event, text=gap + text)]
             case TextRetracted() if self._text:  # of this round alone: what came before it stays
                 self._before_text = self._gap
-                at = event.seat
+                at = event.turn_key
                 again = TextDelta(participant=at.participant, stage=at.stage, round=at.round, text=self._text)
                 return [event, again]
         return [event]
 
 
-def _joined(text: str, more: str, gap: str) -> str:
+def _join_text(text: str, more: str, gap: str) -> str:
     return f"{text}{gap}{more}" if text and more else text or more
 
 
-def _failed(words: str) -> StreamResult:
-    trouble: Fault = fault("bad_response", words, retryable=False)
+def _error_result(words: str) -> StreamResult:
+    trouble: Fault = make_fault("bad_response", words, retryable=False)
     return StreamResult("error", fault=trouble)

@@ -9,79 +9,85 @@ from typing import Any
 from msgspec import Struct, defstruct
 from msgspec.structs import asdict
 
-from moot.prompts.debate import labelled, material, question
-from moot.prompts.tasks.task import Inquiry, basis, requested
-from moot.types.billing import total
+from moot.prompts.debate import debate_material, label_positions, user_question
+from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
+from moot.types.billing import sum_costs
 from moot.types.debate import CrossModel, PerModel, Summary
 from moot.types.discussions import Message
 from moot.types.events import Agreed, SummaryMade
 from moot.types.participants import Participant
 
 
-class Row(Struct, frozen=True, rename="camel"):
+class SummaryRow(Struct, frozen=True, rename="camel"):
     initial_summary: str
     refined_summary: str
     changed_position: bool
     key_points: tuple[str, ...]
 
 
-class Verdict(Struct, frozen=True):
+class AgreementVerdict(Struct, frozen=True):
     agree: bool
     reason: str
 
 
-def agreement(said: Sequence[Message], run: str, room: int) -> Inquiry:
+def agreement_task(messages: Sequence[Message], run: str, max_chars: int) -> AnalysisTask:
     """Ask whether the first answers say the same."""
-    labels = labelled(said, run)
-    shown = material(said, run, {label: [one.first] for label, one in labels.items()}, room)
-    rests_on = basis("agreed", shown)
-    saved = total(one.first.cost for one in labels.values())
-    return Inquiry(
-        basis=rests_on,
-        request=requested("do_they_agree", shown),
-        answer=Verdict,
-        found=lambda told: Agreed(basis=rests_on, agree=told.agree, reason=told.reason, saved=saved),
+    labels = label_positions(messages, run)
+    shown = debate_material(messages, run, {label: [one.first] for label, one in labels.items()}, max_chars)
+    rests_on = make_cache_key("agreed", shown)
+    saved = sum_costs(one.first.cost for one in labels.values())
+    return AnalysisTask(
+        cache_key=rests_on,
+        request=analysis_request("do_they_agree", shown),
+        answer_type=AgreementVerdict,
+        to_result=lambda told: Agreed(basis=rests_on, agree=told.agree, reason=told.reason, saved=saved),
         check=lambda told: None if told.reason.strip() else "`reason` is empty.",
     )
 
 
-def summary(said: Sequence[Message], run: str, room: int, *, participants: Sequence[Participant]) -> Inquiry:
+def debate_summary_task(
+    messages: Sequence[Message], run: str, max_chars: int, *, participants: Sequence[Participant]
+) -> AnalysisTask:
     """Ask for the structured summary: a row for each who answered, by the form itself."""
-    asked = question(said, run)
-    labels = labelled(said, run)
-    shown = material(said, run, {label: [one.first, one.final] for label, one in labels.items()}, room)
-    rests_on = basis("summary", shown)
+    asked = user_question(messages, run)
+    labels = label_positions(messages, run)
+    shown = debate_material(
+        messages, run, {label: [one.first, one.final] for label, one in labels.items()}, max_chars
+    )
+    rests_on = make_cache_key("summary", shown)
     heads: list[Any] = [
         ("overview", str),
         ("agreements", tuple[str, ...]),
         ("disagreements", tuple[str, ...]),
         ("convergence", str),
     ]
-    form = defstruct("Minutes", [*heads, *((label, Row) for label in labels)], frozen=True)
+    form = defstruct("Minutes", [*heads, *((label, SummaryRow) for label in labels)], frozen=True)
 
-    def found(told: Any) -> SummaryMade:
-        rows = {one.participant: getattr(told, label) for label, one in labels.items()}
-        return SummaryMade(basis=rests_on, summary=_summary(asked, told, rows, participants))
+    def to_result(answer: Any) -> SummaryMade:
+        rows = {one.participant: getattr(answer, label) for label, one in labels.items()}
+        return SummaryMade(basis=rests_on, summary=_build_summary(asked, answer, rows, participants))
 
-    return Inquiry(
-        basis=rests_on,
-        request=requested("summarise", shown),
-        answer=form,
-        found=found,
+    return AnalysisTask(
+        cache_key=rests_on,
+        request=analysis_request("summarise", shown),
+        answer_type=form,
+        to_result=to_result,
         check=lambda told: None if told.overview.strip() else "`overview` is empty.",
     )
 
 
-def _summary(asked: str, told: Any, rows: Mapping[str, Row], participants: Sequence[Participant]) -> Summary:
+def _build_summary(
+    original_prompt: str, answer: Any, rows: Mapping[str, SummaryRow], participants: Sequence[Participant]
+) -> Summary:
     """Give each participant its one row; whoever did not answer has an empty one."""
-    empty = Row("", "", changed_position=False, key_points=())
+    empty = SummaryRow("", "", changed_position=False, key_points=())
     return Summary(
-        original_prompt=asked,
-        overview=told.overview,
+        original_prompt=original_prompt,
+        overview=answer.overview,
         cross_model=CrossModel(
-            agreements=told.agreements,
-            disagreements=told.disagreements,
-            convergence_summary=told.convergence,
+            agreements=answer.agreements,
+            disagreements=answer.disagreements,
+            convergence_summary=answer.convergence,
         ),
         per_model=tuple(
             PerModel(participant=who.id, **asdict(rows.get(who.id, empty))) for who in participants

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from moot.prompts.tokens import cut, one_line
+from moot.prompts.tokens import one_line, truncate_text
 from moot.types.discussions import Discussion, Message
 from moot.types.knowledge import Insight
 
-BETWEEN = "\n\n"
-SHORT = 240  # characters that are left of a message when room is short
-DETAIL = 600  # characters of an insight, or of a discussion's summary, among many
+BLOCK_SEPARATOR = "\n\n"
+SHORT_MESSAGE_CHARACTERS = 240  # characters that are left of a message when room is short
+MAX_DETAIL_CHARACTERS = 600  # characters of an insight, or of a discussion's summary, among many
 
 
 class Material(Struct, frozen=True):
@@ -20,24 +20,26 @@ class Material(Struct, frozen=True):
     sources: Mapping[str, str]
 
 
-def transcript(messages: Sequence[Message], room: int) -> Material:
+def transcript_material(messages: Sequence[Message], max_chars: int) -> Material:
     """Write a discussion out. Where it is too long, the oldest messages are shortened first, then left out."""
-    said = [(f"m{place}", message) for place, message in enumerate(filter(_counts, messages), start=1)]
-    blocks = [_block(label, message) for label, message in said]
-    kept = _fitted(blocks, room)
+    said = [
+        (f"m{place}", message) for place, message in enumerate(filter(_is_visible_message, messages), start=1)
+    ]
+    blocks = [_render_block(label, message) for label, message in said]
+    kept = _fit_blocks(blocks, max_chars)
     left_out = len(blocks) - len(kept)
-    notes = _notes(left_out, shortened=kept != blocks[left_out:])
+    notes = _truncation_notes(left_out, shortened=kept != blocks[left_out:])
     sources = {label: message.id for label, message in said[left_out:]}
-    return Material(BETWEEN.join([*notes, *kept]), sources)
+    return Material(BLOCK_SEPARATOR.join([*notes, *kept]), sources)
 
 
-def findings(discussions: Sequence[Discussion], insights: Sequence[Insight], room: int) -> str:
+def project_material(discussions: Sequence[Discussion], insights: Sequence[Insight], max_chars: int) -> str:
     """Write out what was learnt in a project, newest first, until there is no more room."""
     labels = {one.id: f"d{place}" for place, one in enumerate(discussions, start=1)}
-    lines = [f"{labels[one.id]} {_line(one.title, one.summary or '')}" for one in discussions]
-    found = [_insight(one, labels.get(one.discussion, "an earlier discussion")) for one in insights]
-    told, untold = _until(room // 3, lines)
-    shown, unshown = _until(room - sum(map(len, told)), found)
+    lines = [f"{labels[one.id]} {_render_line(one.title, one.summary or '')}" for one in discussions]
+    found = [_render_insight(one, labels.get(one.discussion, "an earlier discussion")) for one in insights]
+    told, untold = _take_until_full(max_chars // 3, lines)
+    shown, unshown = _take_until_full(max_chars - sum(map(len, told)), found)
     parts = ["Discussions, newest first:", *told, "", "Insights, newest first:", *shown]
     if untold or unshown:
         parts.append(
@@ -46,56 +48,58 @@ def findings(discussions: Sequence[Discussion], insights: Sequence[Insight], roo
     return "\n".join(parts)
 
 
-def _counts(message: Message) -> bool:
+def _is_visible_message(message: Message) -> bool:
     said = message.content.strip() and message.role != "system"
     return bool(said) and message.status != "failed" and not message.hidden
 
 
-def _block(label: str, message: Message) -> str:
+def _render_block(label: str, message: Message) -> str:
     who = message.name or ("The person" if message.role == "user" else message.role.capitalize())
     return f"[{label}] {who}:\n{message.content.strip()}"
 
 
-def _fitted(blocks: Sequence[str], room: int) -> list[str]:
+def _fit_blocks(blocks: Sequence[str], max_chars: int) -> list[str]:
     kept = list(blocks)
-    over = sum(len(block) + len(BETWEEN) for block in kept) - room
+    over = sum(len(block) + len(BLOCK_SEPARATOR) for block in kept) - max_chars
     for place, block in enumerate(kept):
         if over <= 0:
             return kept
         newest = place == len(kept) - 1
-        kept[place] = cut(block, room // 2 if newest else SHORT)
+        kept[place] = truncate_text(block, max_chars // 2 if newest else SHORT_MESSAGE_CHARACTERS)
         over -= len(block) - len(kept[place])
     while over > 0 and len(kept) > 1:
-        over -= len(kept.pop(0)) + len(BETWEEN)
+        over -= len(kept.pop(0)) + len(BLOCK_SEPARATOR)
     return kept
 
 
-def _notes(left_out: int, *, shortened: bool) -> list[str]:
+def _truncation_notes(omitted_count: int, *, shortened: bool) -> list[str]:
     notes = []
-    if left_out:
-        notes.append(f"What was said before m{left_out + 1} is left out.")
+    if omitted_count:
+        notes.append(f"What was said before m{omitted_count + 1} is left out.")
     if shortened:
         notes.append("Older messages are shortened: those end in ….")
     return [f"This discussion is long. {' '.join(notes)}"] if notes else []
 
 
-def _insight(one: Insight, source: str) -> str:
-    kind = f"{one.kind}, {one.severity}" if one.severity else one.kind
-    suggestion = f" Suggested: {one.suggestion}" if one.suggestion else ""
-    return f"- ({kind}; {one.category}; {source}) {_line(one.title, one.detail + suggestion)}"
+def _render_insight(insight: Insight, source: str) -> str:
+    kind = f"{insight.kind}, {insight.severity}" if insight.severity else insight.kind
+    suggestion = f" Suggested: {insight.suggestion}" if insight.suggestion else ""
+    return (
+        f"- ({kind}; {insight.category}; {source}) {_render_line(insight.title, insight.detail + suggestion)}"
+    )
 
 
-def _line(title: str, more: str) -> str:
-    told = one_line(more, DETAIL)
+def _render_line(title: str, detail: str) -> str:
+    told = one_line(detail, MAX_DETAIL_CHARACTERS)
     return f"{title}: {told}" if told else title
 
 
-def _until(room: int, lines: Sequence[str]) -> tuple[list[str], int]:
+def _take_until_full(max_chars: int, lines: Sequence[str]) -> tuple[list[str], int]:
     """Take lines from the start as long as they fit, and count the others."""
     taken: list[str] = []
     for line in lines:
-        room -= len(line)
-        if room < 0:
+        max_chars -= len(line)
+        if max_chars < 0:
             break
         taken.append(line)
     return taken, len(lines) - len(taken)

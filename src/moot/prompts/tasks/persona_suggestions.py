@@ -6,74 +6,88 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from moot.prompts.attachments import quoted
-from moot.prompts.templates import written
+from moot.prompts.attachments import quote_block
+from moot.prompts.templates import load_template
 from moot.prompts.tokens import one_line
 from moot.types.chunks import Text
-from moot.types.personas import MOST_QUESTIONS, OF_EACH, PROPOSALS, Dropped, Proposal, Remark, Reply
-from moot.types.requests import ModelRequest, user
+from moot.types.personas import (
+    MAX_PROPOSALS,
+    MAX_QUESTIONS,
+    PROPOSALS_PER_CATEGORY,
+    Dropped,
+    Proposal,
+    Remark,
+    Reply,
+)
+from moot.types.requests import ModelRequest, user_message
 
-MOST_TOKENS = 6000
-NAMES = 200  # of personas that there are, which a model is told
-MOST_DROPPED = 2 * PROPOSALS  # that are told of: more would tell nobody anything
+MAX_ANSWER_TOKENS = 6000
+MAX_NAMES = 200  # of personas that there are, which a model is told
+MAX_REJECTED = 2 * MAX_PROPOSALS  # that are told of: more would tell nobody anything
 
 
 class Questions(Struct, frozen=True):
-    questions: Annotated[tuple[Remark, ...], Meta(max_length=MOST_QUESTIONS)]
+    questions: Annotated[tuple[Remark, ...], Meta(max_length=MAX_QUESTIONS)]
 
 
-def questioning(situation: str) -> ModelRequest:
-    return _request(written("ask_about_situation"), [quoted("The situation", situation)])
+def questions_request(situation: str) -> ModelRequest:
+    return _suggestion_request(
+        load_template("ask_about_situation"), [quote_block("The situation", situation)]
+    )
 
 
-def proposing(situation: str, replies: Sequence[Reply], taken: Sequence[str]) -> ModelRequest:
+def proposals_request(
+    situation: str, replies: Sequence[Reply], existing_names: Sequence[str]
+) -> ModelRequest:
     """Ask for proposals; what is `taken` is not to be proposed."""
-    parts: list[Text | str] = [quoted("The situation", situation)]
+    parts: list[Text | str] = [quote_block("The situation", situation)]
     if told := [one for one in replies if one.answer.strip()]:
         lines = (f"{one_line(one.question, 1000)}\n{one.answer.strip()}" for one in told)
-        parts.append(quoted("Asked about it, they answered", "\n\n".join(lines)))
-    if taken:
-        parts.append(f"There already, so leave these out: {', '.join(taken[:NAMES])}.")
-    return _request(written("propose_perspectives"), parts)
+        parts.append(quote_block("Asked about it, they answered", "\n\n".join(lines)))
+    if existing_names:
+        parts.append(f"There already, so leave these out: {', '.join(existing_names[:MAX_NAMES])}.")
+    return _suggestion_request(load_template("propose_perspectives"), parts)
 
 
-def _request(system: str, parts: Sequence[Text | str]) -> ModelRequest:
-    return ModelRequest(model="", system=system, messages=(user(*parts),), max_tokens=MOST_TOKENS)
+def _suggestion_request(system: str, parts: Sequence[Text | str]) -> ModelRequest:
+    return ModelRequest(
+        model="", system=system, messages=(user_message(*parts),), max_tokens=MAX_ANSWER_TOKENS
+    )
 
 
-class Choice:
+class ProposalFilter:
     """Takes proposals one by one, and keeps only what is new, right, and not too many of one kind."""
 
-    def __init__(self, taken: Collection[str]) -> None:
-        self.chosen: list[Proposal] = []
-        self.dropped: list[Dropped] = []
-        self._taken = {_same(name) for name in taken}
+    def __init__(self, existing_names: Collection[str]) -> None:
+        self.accepted: list[Proposal] = []
+        self.rejected: list[Dropped] = []
+        self._names = {_normalize_name(name) for name in existing_names}
 
-    def take(self, value: dict[str, Any]) -> Proposal | None:
+    def add_proposal(self, value: dict[str, Any]) -> Proposal | None:
         """Look at what a model wrote; None if it is left out."""
-        told = self._checked(value)
+        told = self._validate_proposal(value)
         if isinstance(told, Proposal):
-            self._taken.add(_same(told.name))
-            self.chosen.append(told)
+            self._names.add(_normalize_name(told.name))
+            self.accepted.append(told)
             return told
-        if len(self.dropped) < MOST_DROPPED:
-            self.dropped.append(Dropped(one_line(str(value.get("name") or ""), 60), told))
+        if len(self.rejected) < MAX_REJECTED:
+            self.rejected.append(Dropped(one_line(str(value.get("name") or ""), 60), told))
         return None
 
-    def _checked(self, value: dict[str, Any]) -> Proposal | str:
+    def _validate_proposal(self, value: dict[str, Any]) -> Proposal | str:
         """Read a proposal, or say what is wrong with it."""
         try:
-            told = msgspec.convert({**value, **_tidied(value)}, Proposal)
+            told = msgspec.convert({**value, **_normalize_fields(value)}, Proposal)
         except msgspec.ValidationError as error:
             return f"It does not fit: {error}."
-        if _same(told.name) in self._taken:
+        if _normalize_name(told.name) in self._names:
             return "There is one of this name already."
-        if sum(one.category == told.category for one in self.chosen) >= OF_EACH:
-            return f"There are {OF_EACH} of the category {told.category} already."
+        if sum(one.category == told.category for one in self.accepted) >= PROPOSALS_PER_CATEGORY:
+            return f"There are {PROPOSALS_PER_CATEGORY} of the category {told.category} already."
         return told
 
 
-def _tidied(value: dict[str, Any]) -> dict[str, str]:
+def _normalize_fields(value: dict[str, Any]) -> dict[str, str]:
     """Take off what stands around texts; a name is one line, and a category is written small."""
     texts = {field: text.strip() for field, text in value.items() if isinstance(text, str)}
     if "name" in texts:
@@ -83,5 +97,5 @@ def _tidied(value: dict[str, Any]) -> dict[str, str]:
     return texts
 
 
-def _same(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return " ".join(name.split()).casefold()

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from msgspec import defstruct
 
-from moot.prompts.debate import BETWEEN, positions, question
-from moot.prompts.tasks.task import Inquiry, anything, basis, requested
-from moot.prompts.tokens import fitted
+from moot.prompts.debate import BLOCK_SEPARATOR, debate_positions, user_question
+from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
+from moot.prompts.tokens import fit_texts
 from moot.types.debate import Place, Ranking
 from moot.types.discussions import Message
 from moot.types.events import BallotCast, RankingMade
@@ -18,40 +18,42 @@ from moot.types.events import BallotCast, RankingMade
 Score = Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
-def ballot(said: Sequence[Message], run: str, room: int, *, voter: str) -> Inquiry:
+def vote_task(messages: Sequence[Message], run: str, max_chars: int, *, voter: str) -> AnalysisTask:
     """Ask a participant to judge the others' answers, without names and in an order of its own."""
-    found = positions(said, run)
+    found = debate_positions(messages, run)
     others = [one for one in found if one.participant != voter]
     random.Random(f"{run} {voter}").shuffle(others)  # noqa: S311 - the same again after a crash, not secret
     labels = {f"{ascii_uppercase[place % 26]}{place // 26 or ''}": one for place, one in enumerate(others)}
     names = [one.name for one in found]
-    texts = fitted([_nameless(one.final.content.strip(), names) for one in others], room)
-    answers = BETWEEN.join(f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True))
-    material = f"The question:\n{question(said, run)}\n\n{answers}"
-    rests_on = basis("ballot", voter, material)
+    texts = fit_texts([_remove_names(one.final.content.strip(), names) for one in others], max_chars)
+    answers = BLOCK_SEPARATOR.join(
+        f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True)
+    )
+    material = f"The question:\n{user_question(messages, run)}\n\n{answers}"
+    rests_on = make_cache_key("ballot", voter, material)
     form = defstruct("Scores", [(label, Score) for label in labels], frozen=True)
 
-    def order(told: Any) -> tuple[tuple[str, ...], ...]:
-        scores = {one.participant: getattr(told, label) for label, one in labels.items()}
+    def rank_participants(answer: Any) -> tuple[tuple[str, ...], ...]:
+        scores = {one.participant: getattr(answer, label) for label, one in labels.items()}
         return tuple(
             tuple(who for who, score in scores.items() if score == level)
             for level in sorted(set(scores.values()), reverse=True)
         )
 
-    return Inquiry(
-        basis=rests_on,
-        request=requested("judge_the_answers", material),
-        answer=form,
-        found=lambda told: BallotCast(basis=rests_on, participant=voter, order=order(told)),
-        check=anything,
+    return AnalysisTask(
+        cache_key=rests_on,
+        request=analysis_request("judge_the_answers", material),
+        answer_type=form,
+        to_result=lambda told: BallotCast(basis=rests_on, participant=voter, order=rank_participants(told)),
+        check=accept_any_answer,
     )
 
 
-def ranking(ballots: Sequence[BallotCast]) -> RankingMade:
+def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
     """Count by Borda: a point for each answer below, half a one for each beside. Fewer votes count as much."""
     points: dict[str, float] = {}
     votes: dict[str, int] = {}
-    for one in ballots:
+    for one in votes_cast:
         below = sum(len(level) for level in one.order)
         for level in one.order:
             below -= len(level)
@@ -60,11 +62,13 @@ def ranking(ballots: Sequence[BallotCast]) -> RankingMade:
                 votes[who] = votes.get(who, 0) + 1
     best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
     places = tuple(Place(participant=who, points=points[who], votes=votes[who]) for who in best)
-    told = Ranking(places=places, ballots={one.participant: one.order for one in ballots})
-    return RankingMade(basis=basis("ranking", *sorted(one.basis for one in ballots)), ranking=told)
+    told = Ranking(places=places, ballots={one.participant: one.order for one in votes_cast})
+    return RankingMade(
+        basis=make_cache_key("ranking", *sorted(one.basis for one in votes_cast)), ranking=told
+    )
 
 
-def _nameless(text: str, names: Sequence[str]) -> str:
+def _remove_names(text: str, names: Sequence[str]) -> str:
     """Take the names out of an answer, so that nobody is judged by who they are."""
     named = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     return re.sub(rf"(?<!\w)(?:{named})(?!\w)", "[one of them]", text)

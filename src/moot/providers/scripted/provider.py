@@ -9,67 +9,69 @@ from collections.abc import Iterator
 
 from moot.providers import errors, profiles
 from moot.providers.provider import ChunkStream
-from moot.providers.scripted.scripts import Performance, Scripts
+from moot.providers.scripted.scripts import ScriptedReply, Scripts
 from moot.types.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
-from moot.types.faults import Fault, fault
+from moot.types.faults import Fault, make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import ModelRequest
 
-WHO = "scripted"
+PROVIDER_NAME = "scripted"
 
-AT_ONCE: dict[str, Fault] = {
-    "error_frame": errors.from_error(WHO, "the model is overloaded", status=529),
-    "error_body": errors.from_error(WHO, "rate limit reached", status=429),
-    "html": errors.from_error(WHO, "it answered with a web page"),
-    "retry_seconds": errors.from_error(WHO, "slow down", status=429, retry_after=1),
-    "retry_ms": errors.from_error(WHO, "slow down", status=429, retry_after=0.25),
-    "retry_date": errors.from_error(WHO, "slow down", status=429, retry_after=2),
-    "server_error": errors.from_error(WHO, "internal error", status=500),
-    "overloaded": errors.from_error(WHO, "overloaded", status=529),
-    "unauthorized": errors.from_error(WHO, "", status=401),
-    "forbidden": errors.from_error(WHO, "", status=403),
-    "huge_line": fault("bad_response", "A single event grew too large.", retryable=False),
-    "gzip_bomb": fault("bad_response", f"{WHO} sent too many bytes.", retryable=False),
+IMMEDIATE_FAULTS: dict[str, Fault] = {
+    "error_frame": errors.fault_from_error(PROVIDER_NAME, "the model is overloaded", status=529),
+    "error_body": errors.fault_from_error(PROVIDER_NAME, "rate limit reached", status=429),
+    "html": errors.fault_from_error(PROVIDER_NAME, "it answered with a web page"),
+    "retry_seconds": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=1),
+    "retry_ms": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=0.25),
+    "retry_date": errors.fault_from_error(PROVIDER_NAME, "slow down", status=429, retry_after=2),
+    "server_error": errors.fault_from_error(PROVIDER_NAME, "internal error", status=500),
+    "overloaded": errors.fault_from_error(PROVIDER_NAME, "overloaded", status=529),
+    "unauthorized": errors.fault_from_error(PROVIDER_NAME, "", status=401),
+    "forbidden": errors.fault_from_error(PROVIDER_NAME, "", status=403),
+    "huge_line": make_fault("bad_response", "A single event grew too large.", retryable=False),
+    "gzip_bomb": make_fault("bad_response", f"{PROVIDER_NAME} sent too many bytes.", retryable=False),
 }
-MIDWAY: dict[str, Fault] = {
-    "no_finish": errors.ended_early(WHO),
-    "error_event": errors.from_error(WHO, "overloaded", status=529),
-    "broken_json": fault("bad_response", "The provider sent a piece of its answer that cannot be read."),
-    "cut_tool": fault("bad_response", "The call of the tool look_up was cut off."),
+MIDSTREAM_FAULTS: dict[str, Fault] = {
+    "no_finish": errors.early_end_fault(PROVIDER_NAME),
+    "error_event": errors.fault_from_error(PROVIDER_NAME, "overloaded", status=529),
+    "broken_json": make_fault("bad_response", "The provider sent a piece of its answer that cannot be read."),
+    "cut_tool": make_fault("bad_response", "The call of the tool look_up was cut off."),
     **{
-        name: fault("network", f"The connection to {WHO} broke before the answer was complete.")
+        name: make_fault(
+            "network", f"The connection to {PROVIDER_NAME} broke before the answer was complete."
+        )
         for name in ("reset", "short_read", "bad_gzip")
     },
 }
 
 
 class ScriptedProvider:
-    name = WHO
+    name = PROVIDER_NAME
 
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    def check(self, model: str) -> None:
-        self._scripts.check(model)
+    def check_model(self, model: str) -> None:
+        self._scripts.check_script(model)
 
-    def profile(self, model: str) -> Profile:
-        return profiles.profile(self.name, model)
+    def model_profile(self, model: str) -> Profile:
+        return profiles.find_profile(self.name, model)
 
-    def cost(self, model: str, usage: Usage) -> float | None:
-        script = self._scripts.named.get(model)
+    def call_cost_usd(self, model: str, usage: Usage) -> float | None:
+        script = self._scripts.by_name.get(model)
         return script.price * (usage.input + usage.output) / 1_000_000 if script else 0.0
 
-    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
-        performance = self._scripts.perform(request)
+    async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
+        performance = self._scripts.next_reply(request)
         script, trouble = performance.script, performance.fault
         await asyncio.sleep(script.delay)
         if trouble in {"silence", "keepalive"}:
             await asyncio.Event().wait()
-        if trouble in AT_ONCE:
-            yield [Failed(AT_ONCE[trouble])]
+        if trouble in IMMEDIATE_FAULTS:
+            yield [Failed(IMMEDIATE_FAULTS[trouble])]
             return
-        for said, chunk in enumerate(_spoken(performance)):
-            if trouble in MIDWAY and (said == script.fault_after or isinstance(chunk, ToolCall)):
+        for said, chunk in enumerate(_answer_chunks(performance)):
+            if trouble in MIDSTREAM_FAULTS and (said == script.fault_after or isinstance(chunk, ToolCall)):
                 break
             if said:
                 await asyncio.sleep(script.pace)
@@ -77,35 +79,35 @@ class ScriptedProvider:
         while trouble == "endless":
             await asyncio.sleep(script.pace)
             yield [Text(performance.answer)]
-        yield _ending(performance)
+        yield _final_chunks(performance)
 
-    async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - scripts need no key
-        return sorted(name for name, script in self._scripts.named.items() if not script.fault)
+    async def list_models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - scripts need no key
+        return sorted(name for name, script in self._scripts.by_name.items() if not script.fault)
 
     async def aclose(self) -> None:
         """Nothing is held open."""
 
 
-def _spoken(performance: Performance) -> Iterator[Chunk]:
-    script = performance.script
+def _answer_chunks(reply: ScriptedReply) -> Iterator[Chunk]:
+    script = reply.script
     if script.thoughts:
         yield Thought(script.thoughts)
-    if performance.fault != "empty":
-        yield from map(Text, performance.pieces())
-    if tool := performance.tool:
+    if reply.fault != "empty":
+        yield from map(Text, reply.text_pieces())
+    if tool := reply.tool:
         yield ToolCall("call_1", tool.name, tool.arguments)
 
 
-def _ending(performance: Performance) -> list[Chunk]:
-    if performance.fault in MIDWAY:
-        return [Failed(MIDWAY[performance.fault])]
-    counted: list[Chunk] = [Usage(performance.input_tokens, performance.output_tokens)]
-    match performance.fault:
+def _final_chunks(reply: ScriptedReply) -> list[Chunk]:
+    if reply.fault in MIDSTREAM_FAULTS:
+        return [Failed(MIDSTREAM_FAULTS[reply.fault])]
+    counted: list[Chunk] = [Usage(reply.input_tokens, reply.output_tokens)]
+    match reply.fault:
         case "no_usage":
             counted = []
         case "zero_usage":
             counted = [Usage()]
     return [
         *counted,
-        Done("tool_calls" if performance.tool and performance.finish == "stop" else performance.finish),
+        Done("tool_calls" if reply.tool and reply.finish_reason == "stop" else reply.finish_reason),
     ]

@@ -7,16 +7,16 @@ undecided, in this order; the first two can do without the third. Their question
 import json
 
 # Words of the prompts that tell what is asked.
-SECOND, SYNTHESIS = "the first answers of the others", "You now write for the whole table"
-MINUTES, LEDGER, JUDGE, GATE = (
+REBUTTAL_PROMPT, SYNTHESIS_PROMPT = "the first answers of the others", "You now write for the whole table"
+SUMMARY_PROMPT, CLAIMS_PROMPT, RANKING_PROMPT, AGREEMENT_PROMPT = (
     "take the minutes",
     "keep the ledger",
     "You judge answers",
     "gain anything by debating",
 )
-THIRD = "### p3:"  # how the answers of a third one are labelled
+THIRD_PARTICIPANT_LABEL = "### p3:"  # how the answers of a third one are labelled
 
-SYNTHESIS_SAID = """\
+SYNTHESIS_ANSWER = """\
 Split it, in two steps. First move the reports out, which block the others most, and measure for a month what the split \
 costs in calls and in on-call time. Then decide about the rest with those figures.
 
@@ -24,7 +24,7 @@ Nobody doubts that the shared release hurts. What a split costs is not known, an
 measured it: so measure it on the smallest part, not on paper."""
 
 
-def _row(first: str, last: str, points: list[str], *, changed: bool = False) -> dict[str, object]:
+def _position_row(first: str, last: str, points: list[str], *, changed: bool = False) -> dict[str, object]:
     return {
         "initialSummary": first,
         "refinedSummary": last,
@@ -33,36 +33,40 @@ def _row(first: str, last: str, points: list[str], *, changed: bool = False) -> 
     }
 
 
-SUMMARY = {
+DEBATE_SUMMARY = {
     "overview": "Whether to split the service. Two ended up for a split in steps, one against any split without figures.",
     "agreements": ["The shared release holds the teams up.", "The cost of a split must be measured."],
     "disagreements": [
         "The sceptic would measure before anything moves; the others would move one part first."
     ],
     "convergence": "They moved together: the undecided one joined the advocate, who took up the sceptic's wish to measure.",
-    "p1": _row("Split now.", "Split in steps, and measure.", ["Teams wait for each other every week."]),
-    "p2": _row("Keep it whole.", "No split without figures.", ["Nobody has measured what a split costs."]),
-    "p3": _row("Wait a quarter.", "Split one part first.", ["Waiting costs too."], changed=True),
+    "p1": _position_row(
+        "Split now.", "Split in steps, and measure.", ["Teams wait for each other every week."]
+    ),
+    "p2": _position_row(
+        "Keep it whole.", "No split without figures.", ["Nobody has measured what a split costs."]
+    ),
+    "p3": _position_row("Wait a quarter.", "Split one part first.", ["Waiting costs too."], changed=True),
 }
-HELD_UP = "The shared release holds the teams up."
-WAITING = {"who": "p1", "quote": "every week one team waits for the other's release"}
-FIGURES = {
+RELEASE_CLAIM = "The shared release holds the teams up."
+RELEASE_QUOTE = {"who": "p1", "quote": "every week one team waits for the other's release"}
+FIGURES_CLAIM = {
     "claim": "Without figures there should be no split.",
     "supporters": [{"who": "p2", "quote": "nobody has measured what a split costs"}],
     "opponents": [{"who": "p1", "quote": "measure on the first part that moves"}],
 }
-CLAIMS_OF_TWO = {
-    "claims": [{"claim": HELD_UP, "supporters": [WAITING], "opponents": []}, FIGURES],
+TWO_PARTICIPANT_CLAIMS = {
+    "claims": [{"claim": RELEASE_CLAIM, "supporters": [RELEASE_QUOTE], "opponents": []}, FIGURES_CLAIM],
     "flips": [],
 }
-CLAIMS = {
+THREE_PARTICIPANT_CLAIMS = {
     "claims": [
         {
-            "claim": HELD_UP,
-            "supporters": [WAITING, {"who": "p3", "quote": "one team waits for the other's release"}],
+            "claim": RELEASE_CLAIM,
+            "supporters": [RELEASE_QUOTE, {"who": "p3", "quote": "one team waits for the other's release"}],
             "opponents": [],
         },
-        FIGURES,
+        FIGURES_CLAIM,
     ],
     "flips": [
         {
@@ -74,17 +78,21 @@ CLAIMS = {
         }
     ],
 }
-CLERK = {
-    MINUTES: json.dumps(SUMMARY),
-    JUDGE: json.dumps({"A": 8, "B": 6}),
-    GATE: json.dumps({"agree": False, "reason": "One would split, one would not, and one would wait."}),
-    THIRD: json.dumps(CLAIMS),  # of what is labelled, only the ledger is left here
-    LEDGER: json.dumps(CLAIMS_OF_TWO),
+TASK_ANSWERS = {
+    SUMMARY_PROMPT: json.dumps(DEBATE_SUMMARY),
+    RANKING_PROMPT: json.dumps({"A": 8, "B": 6}),
+    AGREEMENT_PROMPT: json.dumps(
+        {"agree": False, "reason": "One would split, one would not, and one would wait."}
+    ),
+    THIRD_PARTICIPANT_LABEL: json.dumps(
+        THREE_PARTICIPANT_CLAIMS
+    ),  # of what is labelled, only the ledger is left here
+    CLAIMS_PROMPT: json.dumps(TWO_PARTICIPANT_CLAIMS),
 }
 
 
 # What each says first, and after reading the others.
-POSITIONS = {
+DEBATER_ANSWERS = {
     "advocate": (
         "Split it now: every week one team waits for the other's release, and the code has grown apart already.",
         "I keep my position, but in steps: measure on the first part that moves, as the sceptic asks. Still, every week one team waits for the other's release, and that has a price too.",
@@ -100,6 +108,6 @@ POSITIONS = {
 }
 
 
-def answers(second: str) -> dict[str, str]:
+def later_answers(second: str) -> dict[str, str]:
     """Say what a debater answers when it is not the first question."""
-    return {SECOND: second, SYNTHESIS: SYNTHESIS_SAID, **CLERK}
+    return {REBUTTAL_PROMPT: second, SYNTHESIS_PROMPT: SYNTHESIS_ANSWER, **TASK_ANSWERS}

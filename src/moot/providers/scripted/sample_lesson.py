@@ -7,7 +7,7 @@ sums of odd numbers are squares.
 
 import json
 
-NEXT = {  # who has the word in which turn, after the first
+NEXT_SPEAKERS = {  # who has the word in which turn, after the first
     "Turn 2 of": ("gamma", "A listener should say what is not clear."),
     "Turn 3 of": ("beta", "It can be tried out."),
     "Turn 4 of": ("delta", "Somebody should look at the code."),
@@ -16,8 +16,8 @@ NEXT = {  # who has the word in which turn, after the first
     "Turn 7 of": ("gamma", "A question was asked."),
     "Turn 8 of": ("USER", "Is the next edge clear to you, too?"),
 }
-SUMS = {"labels": ["1", "2", "3", "4"], "legends": ["sum"], "series": [[1, 4, 9, 16]]}
-CODE = """\
+CHART_DATA = {"labels": ["1", "2", "3", "4"], "legends": ["sum"], "series": [[1, 4, 9, 16]]}
+SAMPLE_CODE = """\
 def odd_sum(n):
     total = 0
     for k in range(n):
@@ -25,11 +25,11 @@ def odd_sum(n):
     return total"""
 
 
-def _say(words: str) -> dict[str, object]:
-    return {"type": "text", "content": words}
+def _text_item(text: str) -> dict[str, object]:
+    return {"type": "text", "content": text}
 
 
-def _do(name: str, element: str | None = None, **params: object) -> dict[str, object]:
+def _action_item(name: str, element: str | None = None, **params: object) -> dict[str, object]:
     return {
         "type": "action",
         "name": name,
@@ -37,26 +37,42 @@ def _do(name: str, element: str | None = None, **params: object) -> dict[str, ob
     }
 
 
-def _at(x: int, y: int, width: int, height: int) -> dict[str, object]:
+def _element_box(x: int, y: int, width: int, height: int) -> dict[str, object]:
     return {"x": x, "y": y, "width": width, "height": height}
 
 
-def _array(*lines: dict[str, object]) -> str:
-    return json.dumps(lines, ensure_ascii=False)
+def _encode_items(*items: dict[str, object]) -> str:
+    return json.dumps(items, ensure_ascii=False)
 
 
-OPENING = _array(
-    _do("wb_open"),
-    _do("wb_draw_text", "title", content="Odd numbers and squares", fontSize=28, **_at(50, 30, 440, 50)),
-    _say("One plus three is four, plus five is nine."),
-    _do("wb_draw_latex", "odd-law", latex=r"\sum_{k=1}^{n} (2k-1) = n^2", **_at(50, 100, 320, 110)),
-    _say("Could that be more than luck?"),
+OPENING_TURN = _encode_items(
+    _action_item("wb_open"),
+    _action_item(
+        "wb_draw_text",
+        "title",
+        content="Odd numbers and squares",
+        fontSize=28,
+        **_element_box(50, 30, 440, 50),
+    ),
+    _text_item("One plus three is four, plus five is nine."),
+    _action_item(
+        "wb_draw_latex", "odd-law", latex=r"\sum_{k=1}^{n} (2k-1) = n^2", **_element_box(50, 100, 320, 110)
+    ),
+    _text_item("Could that be more than luck?"),
 )
-SHOWING = _array(
-    _do("wb_draw_chart", "sums", chartType="column", data=SUMS, **_at(540, 30, 410, 240)),
-    _say("Each odd number lays one more edge around the square before it."),
-    _do("wb_draw_shape", "growing-square", shape="rectangle", fillColor="#cfe8d5", **_at(600, 330, 150, 150)),
-    _do(
+EXPLANATION_TURN = _encode_items(
+    _action_item(
+        "wb_draw_chart", "sums", chartType="column", data=CHART_DATA, **_element_box(540, 30, 410, 240)
+    ),
+    _text_item("Each odd number lays one more edge around the square before it."),
+    _action_item(
+        "wb_draw_shape",
+        "growing-square",
+        shape="rectangle",
+        fillColor="#cfe8d5",
+        **_element_box(600, 330, 150, 150),
+    ),
+    _action_item(
         "wb_draw_line",
         "edge",
         startX=780,
@@ -66,36 +82,40 @@ SHOWING = _array(
         color="#555555",
         points=["", "arrow"],
     ),
-    _say("How long is the next one?"),
+    _text_item("How long is the next one?"),
 )
-TRYING = _array(
-    _say("We can try it out."),
-    _do("wb_draw_code", "code-odd", language="python", code=CODE, **_at(50, 300, 440, 200)),
+CODE_TURN = _encode_items(
+    _text_item("We can try it out."),
+    _action_item(
+        "wb_draw_code", "code-odd", language="python", code=SAMPLE_CODE, **_element_box(50, 300, 440, 200)
+    ),
 )
-MENDING = _array(
-    _do(
+CODE_FIX_TURN = _encode_items(
+    _action_item(
         "wb_edit_code",
         "code-odd",
         operation="replace_lines",
         lineIds=["L4"],
         content="        total += 2 * k + 1",
     ),
-    _say("Well spotted. Now it adds the odd ones."),
+    _text_item("Well spotted. Now it adds the odd ones."),
 )
-LOOKING = _array(
-    _say("Does the loop not add the even numbers?"),
-    _do("spotlight", "code-odd"),  # which is for teachers
+CODE_QUESTION_TURN = _encode_items(
+    _text_item("Does the loop not add the even numbers?"),
+    _action_item("spotlight", "code-odd"),  # which is for teachers
 )
 
-DIRECTING = {turn: json.dumps({"next": who, "reason": why}) for turn, (who, why) in NEXT.items()}
+DIRECTOR_ANSWERS = {
+    turn: json.dumps({"next": who, "reason": why}) for turn, (who, why) in NEXT_SPEAKERS.items()
+}
 
 # What each says first, and what when something is on the board.
-PARTS: dict[str, tuple[str, dict[str, str]]] = {
-    "teacher": (OPENING, {**DIRECTING, "code-odd": SHOWING}),
-    "assistant": (TRYING, {"code-odd": MENDING}),
+LESSON_ANSWERS: dict[str, tuple[str, dict[str, str]]] = {
+    "teacher": (OPENING_TURN, {**DIRECTOR_ANSWERS, "code-odd": EXPLANATION_TURN}),
+    "assistant": (CODE_TURN, {"code-odd": CODE_FIX_TURN}),
     "student": (
-        _array(_say("Why does it never miss a square?")),
-        {"growing-square": _array(_say("Nine: four on each side, and the corner."))},
+        _encode_items(_text_item("Why does it never miss a square?")),
+        {"growing-square": _encode_items(_text_item("Nine: four on each side, and the corner."))},
     ),
-    "classmate": (LOOKING, {}),
+    "classmate": (CODE_QUESTION_TURN, {}),
 }

@@ -10,16 +10,16 @@ import msgspec
 from msgspec import Struct
 
 from moot.providers.scripted import sample_debate, sample_evaluation, sample_lesson
-from moot.types.chunks import Finish, Text
+from moot.types.chunks import FinishReason, Text
 from moot.types.errors import BadSettings, UnknownModel
-from moot.types.requests import Message, ModelRequest, ToolResult
+from moot.types.requests import ModelMessage, ModelRequest, ToolResult
 
-SAMPLE = (
+SAMPLE_ANSWER = (
     "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
     "and whoever speaks, speaks to all of them at once."
 )
 
-FAULTS: dict[str, str] = {
+SCRIPT_FAULTS: dict[str, str] = {
     "comments": "comment lines, keep-alives and empty data between the events",
     "cr": "events whose lines end in CR",
     "crlf": "events whose lines end in CRLF",
@@ -64,7 +64,7 @@ FAULTS: dict[str, str] = {
 }
 
 
-CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
+FAULT_FINISH_REASONS: dict[str, FinishReason] = {"content_filter": "content_filter", "length": "length"}
 
 
 class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +80,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     US dollars for a million tokens, in and out alike.
     """
 
-    answer: str = SAMPLE
+    answer: str = SAMPLE_ANSWER
     when: dict[str, str] = {}
     thoughts: str = ""
     tool: ScriptedTool | None = None
@@ -89,25 +89,25 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     chunk: int = 8
     delay: float = 0.0
     pace: float = 0.0
-    finish: Finish = "stop"
+    finish: FinishReason = "stop"
     fault: str = ""
     fault_after: int = 3
     fault_times: int = 0
     price: float = 0.0
 
-    def reply(self, asked: str) -> str:
-        return next((answer for words, answer in self.when.items() if words in asked), self.answer)
+    def answer_for(self, prompt: str) -> str:
+        return next((answer for words, answer in self.when.items() if words in prompt), self.answer)
 
 
-LOOK_UP = ScriptedTool("look_up", '{"word": "moot"}')
+LOOK_UP_TOOL = ScriptedTool("look_up", '{"word": "moot"}')
 
-BUILT_IN: dict[str, Script] = {
+BUILT_IN_SCRIPTS: dict[str, Script] = {
     "echo": Script(answer="{question}"),
     "slow": Script(delay=0.5, pace=0.25),
     "steady": Script(pace=0.03),
-    "long": Script(answer=" ".join([SAMPLE] * 4), pace=0.25),
+    "long": Script(answer=" ".join([SAMPLE_ANSWER] * 4), pace=0.25),
     "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
-    "tool": Script(answer="", tool=LOOK_UP),
+    "tool": Script(answer="", tool=LOOK_UP_TOOL),
     "librarian": Script(
         answer="Let me look that up.",
         tool=ScriptedTool("moot__search_knowledge", '{"words": "table"}'),
@@ -116,23 +116,25 @@ BUILT_IN: dict[str, Script] = {
     ),
     "flaky": Script(fault="overloaded", fault_times=1),
     **{
-        name: Script(answer=first, when=sample_debate.answers(second), pace=0.01)
-        for name, (first, second) in sample_debate.POSITIONS.items()
+        name: Script(answer=first, when=sample_debate.later_answers(second), pace=0.01)
+        for name, (first, second) in sample_debate.DEBATER_ANSWERS.items()
     },
     **{
         name: Script(answer=first, when=later, pace=0.01)
-        for name, (first, later) in sample_lesson.PARTS.items()
+        for name, (first, later) in sample_lesson.LESSON_ANSWERS.items()
     },
-    "scholar": Script(answer=sample_evaluation.PLAIN, when=sample_evaluation.SCHOLAR, pace=0.01),
-    "clerk": Script(answer="Tables and their heads", when=sample_evaluation.CLERK, chunk=100),
-    **{name: Script(fault=name) for name in FAULTS},
+    "scholar": Script(
+        answer=sample_evaluation.PLAIN_ANSWER, when=sample_evaluation.SCHOLAR_ANSWERS, pace=0.01
+    ),
+    "clerk": Script(answer="Tables and their heads", when=sample_evaluation.TASK_ANSWERS, chunk=100),
+    **{name: Script(fault=name) for name in SCRIPT_FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
     "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
-    **{name: Script(fault=name, tool=LOOK_UP) for name in ("loose_tool", "cut_tool", "stop_with_tools")},
+    **{name: Script(fault=name, tool=LOOK_UP_TOOL) for name in ("loose_tool", "cut_tool", "stop_with_tools")},
 }
 
 
-class Performance(Struct, frozen=True):
+class ScriptedReply(Struct, frozen=True):
     """One call of a script: what will be said, and the fault that will happen, if any."""
 
     script: Script
@@ -141,13 +143,13 @@ class Performance(Struct, frozen=True):
     input_tokens: int
     tool: ScriptedTool | None = None
 
-    def pieces(self) -> list[str]:
+    def text_pieces(self) -> list[str]:
         size = self.script.chunk
         return [self.answer[at : at + size] for at in range(0, len(self.answer), size)]
 
     @property
-    def finish(self) -> Finish:
-        return CUT.get(self.fault, self.script.finish)
+    def finish_reason(self) -> FinishReason:
+        return FAULT_FINISH_REASONS.get(self.fault, self.script.finish)
 
     @property
     def output_tokens(self) -> int:
@@ -157,51 +159,53 @@ class Performance(Struct, frozen=True):
 class Scripts:
     """The scripts at hand and how often each was performed."""
 
-    def __init__(self, scripts: Mapping[str, Script] = BUILT_IN) -> None:
-        self.named = dict(scripts)
-        self._calls: Counter[str] = Counter()
+    def __init__(self, scripts: Mapping[str, Script] = BUILT_IN_SCRIPTS) -> None:
+        self.by_name = dict(scripts)
+        self._call_counts: Counter[str] = Counter()
 
-    def check(self, name: str) -> None:
-        if name not in self.named:
-            near = get_close_matches(name, self.named, n=1)
+    def check_script(self, name: str) -> None:
+        if name not in self.by_name:
+            near = get_close_matches(name, self.by_name, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "`moot lab list` lists them."
             raise UnknownModel(f"There is no script called {name!r}. {hint}")
 
-    def perform(self, request: ModelRequest) -> Performance:
+    def next_reply(self, request: ModelRequest) -> ScriptedReply:
         name = request.model
-        script = self.named[name]
-        self._calls[name] += 1
-        faulty = not script.fault_times or self._calls[name] <= script.fault_times
-        said = {"question": question(request), "system": request.system, "model": name}
+        script = self.by_name[name]
+        self._call_counts[name] += 1
+        faulty = not script.fault_times or self._call_counts[name] <= script.fault_times
+        said = {"question": last_user_text(request), "system": request.system, "model": name}
         results = tool_results(request)
         tool = script.tool if len(results) < script.calls else None
-        answer = script.reply(f"{request.system}\n{said['question']}")
+        answer = script.answer_for(f"{request.system}\n{said['question']}")
         if results:
             answer = "" if tool else script.then.replace("{result}", results[-1])
         for word, value in said.items():
             answer = answer.replace(f"{{{word}}}", value)
         size = len(said["question"]) + sum(map(len, results))
-        return Performance(script, answer, script.fault if faulty else "", size // 4 + 1, tool)
+        return ScriptedReply(script, answer, script.fault if faulty else "", size // 4 + 1, tool)
 
 
-def question(request: ModelRequest) -> str:
+def last_user_text(request: ModelRequest) -> str:
     """Return the text of the newest message of a user, and not of tools."""
-    asked = (m for m in reversed(request.messages) if m.role == "user" and not _results(m))
+    asked = (m for m in reversed(request.messages) if m.role == "user" and not _message_tool_results(m))
     parts = next(asked).parts if request.messages else ()
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
 def tool_results(request: ModelRequest) -> list[str]:
     """Return what came of the calls since the user spoke, of each round the last."""
-    rounds = takewhile(lambda m: m.role == "assistant" or _results(m), reversed(request.messages))
-    return [found[-1] for message in reversed(list(rounds)) if (found := _results(message))]
+    rounds = takewhile(
+        lambda m: m.role == "assistant" or _message_tool_results(m), reversed(request.messages)
+    )
+    return [found[-1] for message in reversed(list(rounds)) if (found := _message_tool_results(message))]
 
 
-def _results(message: Message) -> list[str]:
+def _message_tool_results(message: ModelMessage) -> list[str]:
     return [part.content for part in message.parts if isinstance(part, ToolResult)]
 
 
-def load(path: Path) -> dict[str, Script]:
+def load_scripts(path: Path) -> dict[str, Script]:
     """Read a TOML or YAML file in which every table is a script, and add the built-in ones."""
     decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
     try:
@@ -211,10 +215,10 @@ def load(path: Path) -> dict[str, Script]:
     except (msgspec.MsgspecError, ValueError) as error:
         raise BadSettings(f"The script {path} is not right: {' '.join(str(error).split())}.") from error
     for name, script in written.items():
-        if script.fault and script.fault not in FAULTS:
+        if script.fault and script.fault not in SCRIPT_FAULTS:
             raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
         if script.chunk < 1:
             raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
         if script.price < 0:
             raise BadSettings(f"{path}: {name} has price = {script.price}; it must be 0 or more.")
-    return {**BUILT_IN, **written}
+    return {**BUILT_IN_SCRIPTS, **written}

@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_types import Tool as ToolOffer
 
 from moot import __version__
-from moot.server.mcp.tools import Result, Tool, Tools
+from moot.server.mcp.tools import McpTool, McpTools, ToolOutput
 from moot.types.accounts import Caller
 from moot.types.errors import MootError
 
@@ -39,53 +39,61 @@ class Visitor(AuthenticatedUser):
         self.caller = caller
 
 
-def mcp_server(tools: Tools) -> Server[Any]:
-    async def listed(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_offer(tool) for tool in tools.offered.values()])
+def create_mcp_server(tools: McpTools) -> Server[Any]:
+    async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_describe_tool(tool) for tool in tools.by_name.values()])
 
-    async def called(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         told = 0.0
 
-        async def tell(progress: float, message: str) -> None:
+        async def report_progress(progress: float, message: str) -> None:
             nonlocal told
             told = max(told + 1, progress)  # each time more than before, as MCP demands
             await ctx.session.report_progress(told, message=message)
 
         try:
-            return _result(await tools.call(_caller(ctx), params.name, params.arguments or {}, tell))
+            return _tool_result(
+                await tools.call_tool(
+                    _message_caller(ctx), params.name, params.arguments or {}, report_progress
+                )
+            )
         except MootError as error:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
 
     return Server(
-        "moot", version=__version__, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called
+        "moot",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
     )
 
 
-def sessions(tools: Tools, max_body: int) -> StreamableHTTPSessionManager:
+def sessions(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
     """Serve the tools over HTTP. Where a call comes from is looked at before it gets here."""
-    return StreamableHTTPSessionManager(mcp_server(tools), max_request_body_size=max_body)
+    return StreamableHTTPSessionManager(create_mcp_server(tools), max_request_body_size=max_body)
 
 
-def _caller(ctx: ServerRequestContext[Any]) -> Caller:
+def _message_caller(ctx: ServerRequestContext[Any]) -> Caller:
     """Find out who sent this very message."""
     assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
     visitor: Visitor = ctx.request.scope["user"]
     return visitor.caller
 
 
-def _offer(tool: Tool) -> ToolOffer:
+def _describe_tool(tool: McpTool) -> ToolOffer:
     return ToolOffer(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.schema,
+        input_schema=tool.input_schema,
         annotations=ToolAnnotations(
-            read_only_hint=tool.reads, destructive_hint=False, open_world_hint=not tool.reads
+            read_only_hint=tool.read_only, destructive_hint=False, open_world_hint=not tool.read_only
         ),
     )
 
 
-def _result(result: Result) -> CallToolResult:
+def _tool_result(result: ToolOutput) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=result.text)],
         structured_content=msgspec.to_builtins(result.data),

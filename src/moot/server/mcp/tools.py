@@ -9,18 +9,18 @@ import msgspec
 from msgspec import Meta, Struct
 
 from moot.providers.embeddings import HttpEmbedder
-from moot.server.errors import NAMED
-from moot.server.mcp.ask import Asking, Question, Tell
+from moot.server.errors import MSGSPEC_FIELD_NAME
+from moot.server.mcp.ask import AskInput, AskRunner, ProgressCallback
 from moot.server.rate_limits import RateLimits
-from moot.server.request_body import without_nul
+from moot.server.request_body import strip_nul
 from moot.server.schemas import Id
-from moot.server.validation_messages import worded
-from moot.services.knowledge import Knowledge
+from moot.server.validation_messages import explain_validation_error
+from moot.services.knowledge import KnowledgeService
 from moot.store.discussions.discussions import Discussions
-from moot.store.library.presets import LineUps
+from moot.store.library.presets import Presets
 from moot.store.library.projects import Projects
-from moot.transcript.export import Transcripts
-from moot.transcript.markdown_format import Markdown
+from moot.transcript.export import TranscriptExporter
+from moot.transcript.markdown_format import MarkdownFormat
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
@@ -30,27 +30,27 @@ from moot.types.participants import Participant
 PART = 100_000  # characters of a transcript at once: clients take no message of any size
 
 
-class Nothing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NoInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tool that takes nothing."""
 
 
-class Which(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListDiscussionsInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     q: Annotated[str, Meta(max_length=500, description="Words in titles and messages; none lists all.")] = ""
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReadDiscussionInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     discussion: Annotated[Id, Meta(description="Its id, as ask and list_discussions tell it.")]
     part: Annotated[int, Meta(ge=1, le=10_000, description="A long one comes in parts.")] = 1
 
 
-class Sought(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchKnowledgeInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     q: Annotated[str, Meta(min_length=1, max_length=500, description="What to look for.")]
     project: Annotated[Id | None, Meta(description="The name or the id of a project; left out, all.")] = None
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
 
 
-class Result(Struct, frozen=True):
+class ToolOutput(Struct, frozen=True):
     """What a tool answers: words, and the same as data."""
 
     text: str
@@ -58,164 +58,187 @@ class Result(Struct, frozen=True):
     failed: bool = False
 
 
-class Tool(Struct, frozen=True, kw_only=True):
+class McpTool(Struct, frozen=True, kw_only=True):
     """`reads` tells a tool that changes nothing."""
 
     name: str
     title: str
     description: str
-    takes: type[Struct]
-    run: Callable[[Caller, Any, Tell], Awaitable[Result]]
-    reads: bool = True
+    input_type: type[Struct]
+    handler: Callable[[Caller, Any, ProgressCallback], Awaitable[ToolOutput]]
+    read_only: bool = True
 
     @property
-    def schema(self) -> dict[str, Any]:
-        _, known = msgspec.json.schema_components([self.takes])
-        return {**known[self.takes.__name__], "title": self.name}
+    def input_schema(self) -> dict[str, Any]:
+        _, known = msgspec.json.schema_components([self.input_type])
+        return {**known[self.input_type.__name__], "title": self.name}
 
-    async def call(self, caller: Caller, arguments: object, tell: Tell) -> Result:
+    async def invoke(
+        self, caller: Caller, arguments: object, report_progress: ProgressCallback
+    ) -> ToolOutput:
         try:
-            taken = msgspec.convert(without_nul(arguments), self.takes)
+            taken = msgspec.convert(strip_nul(arguments), self.input_type)
         except msgspec.ValidationError as error:
-            raise UsageError(_misfit(str(error), self.takes)) from error
-        return await self.run(caller, taken, tell)
+            raise UsageError(_argument_error(str(error), self.input_type)) from error
+        return await self.handler(caller, taken, report_progress)
 
 
-class Tools:
+class McpTools:
     def __init__(
         self,
-        asking: Asking,
+        ask_runner: AskRunner,
         discussions: Discussions,
-        transcripts: Transcripts,
-        line_ups: LineUps,
+        transcripts: TranscriptExporter,
+        presets: Presets,
         projects: Projects,
-        knowledge: Knowledge,
+        knowledge: KnowledgeService,
         limits: RateLimits,
         embedder: HttpEmbedder | None,
     ) -> None:
-        self._asking = asking
+        self._ask_runner = ask_runner
         self._discussions = discussions
         self._transcripts = transcripts
-        self._line_ups = line_ups
+        self._presets = presets
         self._projects = projects
         self._knowledge = knowledge
         self._limits = limits
         self._embedder = embedder
         offered = (
-            Tool(
+            McpTool(
                 name="ask",
                 title="Ask several models at one table",
                 description="Put a question to a saved line-up or to models, in a mode such as debate, and wait for "
                 "what they say. The answer names the discussion, which can be gone on with and read.",
-                takes=Question,
-                run=self._ask,
-                reads=False,
+                input_type=AskInput,
+                handler=self._ask_question,
+                read_only=False,
             ),
-            Tool(
+            McpTool(
                 name="list_line_ups",
                 title="List saved line-ups",
                 description="Tell which line-ups there are: who sits there, and how they speak.",
-                takes=Nothing,
-                run=self._list_line_ups,
+                input_type=NoInput,
+                handler=self._list_presets,
             ),
-            Tool(
+            McpTool(
                 name="list_discussions",
                 title="List or search discussions",
                 description="Tell which discussions there are, newest first, or those with all the words of q.",
-                takes=Which,
-                run=self._list_discussions,
+                input_type=ListDiscussionsInput,
+                handler=self._list_discussions,
             ),
-            Tool(
+            McpTool(
                 name="read_discussion",
                 title="Read a discussion",
                 description="Give all that was said in a discussion, as Markdown.",
-                takes=Part,
-                run=self._read,
+                input_type=ReadDiscussionInput,
+                handler=self._read_discussion,
             ),
-            Tool(
+            McpTool(
                 name="search_knowledge",
                 title="Search knowledge",
                 description="Find what was learnt in the discussions of projects: decisions, problems, solutions.",
-                takes=Sought,
-                run=self._search,
+                input_type=SearchKnowledgeInput,
+                handler=self._search_knowledge,
             ),
         )
-        self.offered = {tool.name: tool for tool in offered}
+        self.by_name = {tool.name: tool for tool in offered}
 
-    async def call(self, caller: Caller, name: str, arguments: object, tell: Tell) -> Result:
-        if (tool := self.offered.get(name)) is None:
-            raise NotFound(f"There is no tool {name!r}: there are {', '.join(self.offered)}.")
-        return await tool.call(caller, arguments, tell)
+    async def call_tool(
+        self, caller: Caller, name: str, arguments: object, report_progress: ProgressCallback
+    ) -> ToolOutput:
+        if (tool := self.by_name.get(name)) is None:
+            raise NotFound(f"There is no tool {name!r}: there are {', '.join(self.by_name)}.")
+        return await tool.invoke(caller, arguments, report_progress)
 
-    async def _ask(self, caller: Caller, asked: Question, tell: Tell) -> Result:
-        answered = await self._asking.ask(caller, asked, tell)
-        return Result(answered.text, answered, failed=answered.failed)
+    async def _ask_question(
+        self, caller: Caller, request: AskInput, report_progress: ProgressCallback
+    ) -> ToolOutput:
+        answered = await self._ask_runner.ask_question(caller, request, report_progress)
+        return ToolOutput(answered.text, answered, failed=answered.failed)
 
-    async def _list_line_ups(self, caller: Caller, _: Nothing, __: Tell) -> Result:
-        page = await self._line_ups.page(caller.tenant, limit=100)
-        lines = [f"- {one.name} ({one.id}): {one.mode}, {_table(one.participants)}" for one in page.line_ups]
-        return _list(lines, {"line_ups": page.line_ups}, "There is no line-up yet: ask models instead.")
+    async def _list_presets(self, caller: Caller, _: NoInput, __: ProgressCallback) -> ToolOutput:
+        page = await self._presets.list_presets(caller.tenant, limit=100)
+        lines = [
+            f"- {one.name} ({one.id}): {one.mode}, {_participant_list(one.participants)}"
+            for one in page.line_ups
+        ]
+        return _list_output(
+            lines, {"line_ups": page.line_ups}, "There is no line-up yet: ask models instead."
+        )
 
-    async def _list_discussions(self, caller: Caller, which: Which, _: Tell) -> Result:
-        page = await self._discussions.page(caller.tenant, limit=which.limit, q=which.q or None)
+    async def _list_discussions(
+        self, caller: Caller, query: ListDiscussionsInput, _: ProgressCallback
+    ) -> ToolOutput:
+        page = await self._discussions.list_discussions(caller.tenant, limit=query.limit, q=query.q or None)
         data = {
             "discussions": [{"id": one.id, "title": one.title, "mode": one.mode} for one in page.discussions]
         }
-        return _list(list(map(_line, page.discussions)), data, "There is no such discussion.")
+        return _list_output(
+            list(map(_discussion_line, page.discussions)), data, "There is no such discussion."
+        )
 
-    async def _read(self, caller: Caller, wanted: Part, _: Tell) -> Result:
-        discussion = await self._discussions.get(caller.tenant, wanted.discussion)
-        pieces = self._transcripts.pieces(caller.tenant, discussion, Markdown())
+    async def _read_discussion(
+        self, caller: Caller, request: ReadDiscussionInput, _: ProgressCallback
+    ) -> ToolOutput:
+        discussion = await self._discussions.get_discussion(caller.tenant, request.discussion)
+        pieces = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
         text = b"".join([piece async for piece in pieces]).decode()
         parts = max(1, -(-len(text) // PART))
-        if wanted.part > parts:
+        if request.part > parts:
             raise UsageError(f"part: this discussion has {parts}.")
-        shown = text[(wanted.part - 1) * PART : wanted.part * PART]
-        if wanted.part < parts:
-            shown += f"\n\n[Part {wanted.part} of {parts}: ask for part {wanted.part + 1}.]"
-        return Result(shown, {"discussion": discussion.id, "part": wanted.part, "parts": parts})
+        shown = text[(request.part - 1) * PART : request.part * PART]
+        if request.part < parts:
+            shown += f"\n\n[Part {request.part} of {parts}: ask for part {request.part + 1}.]"
+        return ToolOutput(shown, {"discussion": discussion.id, "part": request.part, "parts": parts})
 
-    async def _search(self, caller: Caller, sought: Sought, _: Tell) -> Result:
+    async def _search_knowledge(
+        self, caller: Caller, query: SearchKnowledgeInput, _: ProgressCallback
+    ) -> ToolOutput:
         found: list[Sequence[Insight]] = []
-        for project in await self._searched(caller, sought.project):
+        for project in await self._resolve_projects(caller, query.project):
             if self._embedder is not None:
-                await self._limits.start(caller.account)
-            found.append(await self._knowledge.search(caller.tenant, project, sought.q, sought.limit))
-        best = [one for places in zip_longest(*found) for one in places if one is not None][: sought.limit]
-        return _list(list(map(_insight, best)), {"insights": best}, "Nothing is known of that.")
+                await self._limits.count_model_request(caller.account)
+            found.append(await self._knowledge.search_insights(caller.tenant, project, query.q, query.limit))
+        best = [one for places in zip_longest(*found) for one in places if one is not None][: query.limit]
+        return _list_output(list(map(_insight_line, best)), {"insights": best}, "Nothing is known of that.")
 
-    async def _searched(self, caller: Caller, wanted: str | None) -> Sequence[str]:
+    async def _resolve_projects(self, caller: Caller, name_or_id: str | None) -> Sequence[str]:
         """Return the ids of the projects that are meant."""
-        projects = (await self._projects.page(caller.tenant, limit=100)).projects
-        if wanted is None:
+        projects = (await self._projects.list_projects(caller.tenant, limit=100)).projects
+        if name_or_id is None:
             return [one.id for one in projects]
-        meant = [one.id for one in projects if wanted.casefold() in {one.id.casefold(), one.name.casefold()}]
+        meant = [
+            one.id for one in projects if name_or_id.casefold() in {one.id.casefold(), one.name.casefold()}
+        ]
         if not meant:
-            raise NotFound(f"project: nothing is called {wanted!r}.")
+            raise NotFound(f"project: nothing is called {name_or_id!r}.")
         return meant[:1]
 
 
-def _list(lines: Sequence[str], data: object, otherwise: str) -> Result:
-    return Result("\n".join(lines) or otherwise, data)
+def _list_output(lines: Sequence[str], data: object, empty_text: str) -> ToolOutput:
+    return ToolOutput("\n".join(lines) or empty_text, data)
 
 
-def _line(one: Discussion) -> str:
+def _discussion_line(one: Discussion) -> str:
     day = datetime.fromtimestamp(one.updated_at, UTC).date()
-    return f"- {one.title} ({one.id}): {one.mode}, {_table(one.participants)}, {day}"
+    return f"- {one.title} ({one.id}): {one.mode}, {_participant_list(one.participants)}, {day}"
 
 
-def _table(participants: Sequence[Participant]) -> str:
+def _participant_list(participants: Sequence[Participant]) -> str:
     return ", ".join(f"{who.name} on {who.model}" for who in participants)
 
 
-def _insight(one: Insight) -> str:
+def _insight_line(one: Insight) -> str:
     suggestion = f" {one.suggestion}" if one.suggestion else ""
     return f"- {one.title} ({one.kind}, discussion {one.discussion}): {one.detail}{suggestion}"
 
 
-def _misfit(message: str, takes: type[Struct]) -> str:
+def _argument_error(message: str, input_type: type[Struct]) -> str:
     """Say which argument does not fit, and what would."""
     words, _, path = message.partition(" - at `$")
     field = path.rstrip("`").lstrip(".")
-    named = NAMED.fullmatch(words)
-    return f"{named[1] if named else field or 'arguments'}: {worded(words, takes, field)}"
+    named = MSGSPEC_FIELD_NAME.fullmatch(words)
+    return (
+        f"{named[1] if named else field or 'arguments'}: {explain_validation_error(words, input_type, field)}"
+    )

@@ -7,65 +7,71 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
-from moot.server.errors import told_of
-from moot.server.openai.errors import shaped
-from moot.server.openai.response_text import Bit, Telling
-from moot.server.openai.runner import Underway
+from moot.server.errors import problem_response
+from moot.server.openai.errors import encode_openai_error
+from moot.server.openai.response_text import ResponseText, TextPiece
+from moot.server.openai.runner import CompletionRun
 from moot.server.openai.schemas import (
-    Answer,
-    Asked,
+    AssistantMessage,
     Choice,
     Chunk,
     ChunkChoice,
     ChunkWithUsage,
     Completion,
+    CompletionRequest,
+    CompletionUsage,
     Delta,
-    Finish,
-    Used,
-    used,
+    FinishReason,
+    completion_usage,
 )
 from moot.server.sse import Frames
 from moot.store.database import Database
-from moot.store.idempotency import give_key_back, keep_reply, take_key
+from moot.store.idempotency import (
+    release_idempotency_key,
+    reserve_key_for_slow_request,
+    store_idempotent_reply,
+)
 from moot.types.errors import MootError, ProviderError
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
 
-class Keeping:
+class IdempotentReply:
     """For one request. Without a key nothing is kept; with one, nothing but a whole reply."""
 
     def __init__(self, database: Database, tenant: str, key: str | None) -> None:
         self._database = database
         self._tenant = tenant
         self._key = key
-        self._taken = False
+        self._holds_key = False
 
-    async def earlier(self, asked: Asked) -> Completion | None:
+    async def load_or_reserve(self, request: CompletionRequest) -> Completion | None:
         """Return the reply that was given before, or take the key."""
         if self._key is None:
             return None
-        found = await take_key(self._database, self._tenant, self._key, asked, Completion)
-        self._taken = found is None
+        found = await reserve_key_for_slow_request(
+            self._database, self._tenant, self._key, request, Completion
+        )
+        self._holds_key = found is None
         return found
 
-    async def keep(self, reply: Completion) -> None:
-        if self._key is not None and self._taken:
+    async def store_reply(self, reply: Completion) -> None:
+        if self._key is not None and self._holds_key:
             async with self._database.write() as connection:
-                await keep_reply(connection, self._tenant, self._key, reply)
-            self._taken = False
+                await store_idempotent_reply(connection, self._tenant, self._key, reply)
+            self._holds_key = False
 
-    async def give_back(self) -> None:
+    async def release_key(self) -> None:
         """Let the request be made again, unless its reply was kept."""
-        if self._key is not None and self._taken:
-            self._taken = False
-            await give_key_back(self._database, self._tenant, self._key)
+        if self._key is not None and self._holds_key:
+            self._holds_key = False
+            await release_idempotency_key(self._database, self._tenant, self._key)
 
 
-DONE = b"data: [DONE]\n\n"
-BROKEN_OFF = "The stream broke off here: the answer is not whole. Ask again."
+DONE_FRAME = b"data: [DONE]\n\n"
+INTERRUPTED_MESSAGE = "The stream broke off here: the answer is not whole. Ask again."
 
 
-class Form(Struct, frozen=True):
+class ChunkEncoder(Struct, frozen=True):
     """What all chunks of an answer have in common."""
 
     id: str
@@ -73,89 +79,97 @@ class Form(Struct, frozen=True):
     with_usage: bool
     created: int
 
-    def opening(self) -> bytes:
-        return self._chunk(Delta(role="assistant", content=""))
+    def opening_frame(self) -> bytes:
+        return self._chunk_frame(Delta(role="assistant", content=""))
 
-    def bit(self, bit: Bit) -> bytes:
-        return self._chunk(Delta(content=bit.text) if bit.is_content else Delta(reasoning_content=bit.text))
+    def piece_frame(self, piece: TextPiece) -> bytes:
+        return self._chunk_frame(
+            Delta(content=piece.text) if piece.is_content else Delta(reasoning_content=piece.text)
+        )
 
-    def ending(self, finish: Finish, usage: Used) -> Iterator[bytes]:
-        yield self._chunk(Delta(), finish)
+    def final_frames(self, finish: FinishReason, usage: CompletionUsage) -> Iterator[bytes]:
+        yield self._chunk_frame(Delta(), finish)
         if self.with_usage:
             told = ChunkWithUsage(id=self.id, created=self.created, model=self.model, choices=(), usage=usage)
-            yield _frame(msgspec.json.encode(told))
-        yield DONE
+            yield _data_frame(msgspec.json.encode(told))
+        yield DONE_FRAME
 
-    def whole(self, telling: Telling) -> Completion:
-        answer = Answer(content=telling.content, reasoning_content=telling.reasoning or None)
+    def build_completion(self, response_text: ResponseText) -> Completion:
+        answer = AssistantMessage(
+            content=response_text.content, reasoning_content=response_text.reasoning or None
+        )
         return Completion(
             id=self.id,
             created=self.created,
             model=self.model,
-            choices=(Choice(message=answer, finish_reason=telling.finish),),
-            usage=used(telling.usage),
+            choices=(Choice(message=answer, finish_reason=response_text.finish),),
+            usage=completion_usage(response_text.usage),
         )
 
-    def _chunk(self, delta: Delta, finish: Finish | None = None) -> bytes:
+    def _chunk_frame(self, delta: Delta, finish: FinishReason | None = None) -> bytes:
         kind = ChunkWithUsage if self.with_usage else Chunk
         choice = ChunkChoice(delta=delta, finish_reason=finish)
         told = kind(id=self.id, created=self.created, model=self.model, choices=(choice,))
-        return _frame(msgspec.json.encode(told))
+        return _data_frame(msgspec.json.encode(told))
 
 
-def form(id: str, model: str, *, with_usage: bool) -> Form:
-    return Form(id, model, with_usage, int(time.time()))
+def create_chunk_encoder(id: str, model: str, *, with_usage: bool) -> ChunkEncoder:
+    return ChunkEncoder(id, model, with_usage, int(time.time()))
 
 
-async def streamed(underway: Underway, form: Form, keeping: Keeping) -> Frames:
+async def stream_completion(
+    completion_run: CompletionRun, encoder: ChunkEncoder, idempotent_reply: IdempotentReply
+) -> Frames:
     """Yield frames after the opening. Only a whole answer ends with DONE; any other ends with an error."""
-    telling = Telling(underway.plan)
+    telling = ResponseText(completion_run.plan)
     try:
-        async with aclosing(underway.events) as events:
+        async with aclosing(completion_run.events) as events:
             async for some in events:
-                yield [form.bit(bit) for bit in telling.told(some)]
+                yield [encoder.piece_frame(bit) for bit in telling.apply_events(some)]
         if telling.failure is None:
-            await keeping.keep(whole := form.whole(telling))
-            yield list(form.ending(telling.finish, whole.usage))
+            await idempotent_reply.store_reply(whole := encoder.build_completion(telling))
+            yield list(encoder.final_frames(telling.finish, whole.usage))
         else:
-            yield [failure(telling.failure)]
+            yield [error_frame(telling.failure)]
     except MootError as error:
-        yield [failure(error)]
+        yield [error_frame(error)]
     finally:
-        await keeping.give_back()
+        await idempotent_reply.release_key()
 
 
-async def collected(underway: Underway, form: Form, keeping: Keeping) -> Completion:
-    telling = Telling(underway.plan)
+async def collect_completion(
+    completion_run: CompletionRun, encoder: ChunkEncoder, idempotent_reply: IdempotentReply
+) -> Completion:
+    telling = ResponseText(completion_run.plan)
     try:
-        async with aclosing(underway.events) as events:
+        async with aclosing(completion_run.events) as events:
             async for some in events:
-                telling.summed_up(some)
+                telling.apply_whole_turns(some)
         if telling.failure is not None:
             raise telling.failure
-        await keeping.keep(whole := form.whole(telling))
+        await idempotent_reply.store_reply(whole := encoder.build_completion(telling))
     finally:
-        await keeping.give_back()
+        await idempotent_reply.release_key()
     return whole
 
 
-async def repeated(reply: Completion, form: Form) -> Frames:
+async def replay_completion(reply: Completion, encoder: ChunkEncoder) -> Frames:
     """Stream a reply that was given before."""
     (choice,) = reply.choices
     frames = []
     if choice.message.reasoning_content:
-        frames.append(form.bit(Bit(choice.message.reasoning_content, is_content=False)))
-    frames.append(form.bit(Bit(choice.message.content, is_content=True)))
-    yield [*frames, *form.ending(choice.finish_reason, reply.usage)]
+        frames.append(encoder.piece_frame(TextPiece(choice.message.reasoning_content, is_content=False)))
+    frames.append(encoder.piece_frame(TextPiece(choice.message.content, is_content=True)))
+    yield [*frames, *encoder.final_frames(choice.finish_reason, reply.usage)]
 
 
-def failure(error: MootError) -> bytes:
-    return _frame(shaped(told_of(error).problem))
+def error_frame(error: MootError) -> bytes:
+    return _data_frame(encode_openai_error(problem_response(error).problem))
 
 
-def broken_off() -> bytes:
-    return failure(ProviderError(fault("network", BROKEN_OFF)))
+def interruption_frame() -> bytes:
+    return error_frame(ProviderError(make_fault("network", INTERRUPTED_MESSAGE)))
 
 
-def _frame(data: bytes) -> bytes:
+def _data_frame(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"

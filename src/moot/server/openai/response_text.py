@@ -7,72 +7,74 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from moot.engine.tools.approvals import how_to_allow
-from moot.server.openai.schemas import Finish
-from moot.types.chunks import Finish as HowItEnded
+from moot.engine.tools.approvals import approval_instructions
+from moot.server.openai.schemas import FinishReason
+from moot.types.chunks import FinishReason as HowItEnded
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.events import (
-    ANSWERED,
-    FINDINGS,
+    ANALYSIS_RESULTS,
+    ANSWERED_STATUSES,
     ApprovalWanted,
     Event,
     Notice,
     NoticeKind,
     RunEnded,
     RunStarted,
-    Seat,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
     TurnEnded,
+    TurnKey,
     TurnStarted,
 )
-from moot.types.faults import fault
-from moot.types.run_plan import Plan
+from moot.types.faults import make_fault
+from moot.types.run_plan import RunPlan
 
-BESIDE: frozenset[NoticeKind] = frozenset({"retry", "waiting", "next_key"})  # of no use once they are over
-STAGES = {"initial": "first answer", "debate": "having read the others", "cross_talk": "to the others"}
-ANEW = "\n\n[The above was cut off. It begins anew:]\n\n"
-STOPPED = "The table was stopped before it came to an end."
-NOTHING = "Nobody at the table gave an answer."
-IN_PARTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalWanted)
-FINISHES: dict[HowItEnded, Finish] = {"length": "length", "content_filter": "content_filter"}
+TRANSIENT_NOTICES: frozenset[NoticeKind] = frozenset(
+    {"retry", "waiting", "next_key"}
+)  # of no use once they are over
+STAGE_LABELS = {"initial": "first answer", "debate": "having read the others", "cross_talk": "to the others"}
+RESTART_MARKER = "\n\n[The above was cut off. It begins anew:]\n\n"
+STOPPED_MESSAGE = "The table was stopped before it came to an end."
+NO_ANSWER_MESSAGE = "Nobody at the table gave an answer."
+PARTIAL_EVENTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalWanted)
+FINISH_REASONS: dict[HowItEnded, FinishReason] = {"length": "length", "content_filter": "content_filter"}
 
 
-class Bit(Struct, frozen=True):
+class TextPiece(Struct, frozen=True):
     """A piece of an answer, or of the reasoning before it."""
 
     text: str
     is_content: bool
 
 
-class _Turn:
+class _PendingTurn:
     """What somebody says; it waits until they have the floor."""
 
     def __init__(self) -> None:
-        self.waiting: list[str] = []
-        self.heard = False  # of its words, since it began or began anew
-        self.mused = False
-        self.told = False
-        self.over = False
+        self.pending_texts: list[str] = []
+        self.has_text = False  # of its words, since it began or began anew
+        self.has_thoughts = False
+        self.has_output = False
+        self.is_finished = False
 
 
-class Telling:
+class ResponseText:
     """One answer while it is told. After the last event `failure` says why it is none, if it is none."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self.usage = Usage()
-        self.finish: Finish = "stop"
-        self.failure: ProviderError | None = ProviderError(fault("api_error", STOPPED))
+        self.finish: FinishReason = "stop"
+        self.failure: ProviderError | None = ProviderError(make_fault("api_error", STOPPED_MESSAGE))
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._plan = plan
         self._names = {who.id: who.name for who in plan.participants}
-        self._several = plan.mode != "single" and len(plan.speaking) > 1
-        self._turns: dict[Seat, _Turn] = {}  # that are not told to their end
-        self._floor: Seat | None = None
-        self._ended: list[TurnEnded] = []
+        self._has_several_participants = plan.mode != "single" and len(plan.responding_participants) > 1
+        self._pending_turns: dict[TurnKey, _PendingTurn] = {}  # that are not told to their end
+        self._active_turn: TurnKey | None = None
+        self._finished_turns: list[TurnEnded] = []
         self._notices: list[str] = []
 
     @property
@@ -83,179 +85,197 @@ class Telling:
     def reasoning(self) -> str:
         return "".join(self._reasoning)
 
-    def told(self, events: Sequence[Event]) -> list[Bit]:
-        bits: list[Bit] = []
+    def apply_events(self, events: Sequence[Event]) -> list[TextPiece]:
+        bits: list[TextPiece] = []
         for event in events:
-            for bit in self._bits(event):
+            for bit in self._event_pieces(event):
                 if bit.text:
                     (self._content if bit.is_content else self._reasoning).append(bit.text)
                     bits.append(bit)
         return bits
 
-    def summed_up(self, events: Sequence[Event]) -> None:
+    def apply_whole_turns(self, events: Sequence[Event]) -> None:
         """Hear events of which only whole turns count: nothing that was begun anew is in them."""
-        self.told([event for event in events if not isinstance(event, IN_PARTS)])
+        self.apply_events([event for event in events if not isinstance(event, PARTIAL_EVENTS)])
 
-    def _bits(self, event: Event) -> Iterator[Bit]:
+    def _event_pieces(self, event: Event) -> Iterator[TextPiece]:
         match event:
             case RunStarted():
                 self._names |= {who.id: who.name for who in event.participants}
             case TurnStarted() | TextRetracted():
-                yield from self._void(event.seat)
+                yield from self._discard_turn_text(event.turn_key)
             case TextDelta():
-                yield from self._said(event.seat, event.text)
-            case ThoughtDelta() if self._thinks_aloud(event.seat):
-                yield self._mused(event.seat, event.text)
+                yield from self._add_text(event.turn_key, event.text)
+            case ThoughtDelta() if self._shows_thoughts(event.turn_key):
+                yield self._add_thought(event.turn_key, event.text)
             case ApprovalWanted():
-                yield self._waiting(event)
+                yield self._approval_piece(event)
             case TurnEnded():
-                self._ended.append(event)
+                self._finished_turns.append(event)
                 self.usage += event.usage
-                yield from self._over(event)
+                yield from self._finish_turn(event)
             case Notice():
-                yield from self._noticed(event)
+                yield from self._add_notice(event)
             case RunEnded():
-                yield from self._end(event)
-            case _ if isinstance(event, FINDINGS):
+                yield from self._finish_run(event)
+            case _ if isinstance(event, ANALYSIS_RESULTS):
                 self.usage += event.usage
 
-    def _said(self, seat: Seat, text: str) -> Iterator[Bit]:
-        turn = self._turns.setdefault(seat, _Turn())
-        turn.heard = True
-        if self._floor == seat:
-            turn.told = True
-            yield Bit(text, self._is_content(seat))
+    def _add_text(self, turn_key: TurnKey, text: str) -> Iterator[TextPiece]:
+        turn = self._pending_turns.setdefault(turn_key, _PendingTurn())
+        turn.has_text = True
+        if self._active_turn == turn_key:
+            turn.has_output = True
+            yield TextPiece(text, self._is_content(turn_key))
             return
-        turn.waiting.append(text)
-        yield from self._next()
+        turn.pending_texts.append(text)
+        yield from self._emit_pending()
 
-    def _mused(self, seat: Seat, thought: str) -> Bit:
-        turn = self._turns.setdefault(seat, _Turn())
-        gap = "" if turn.mused else self._gap(is_content=False)
-        turn.mused = True
-        return Bit(gap + thought, is_content=False)
+    def _add_thought(self, turn_key: TurnKey, thought: str) -> TextPiece:
+        turn = self._pending_turns.setdefault(turn_key, _PendingTurn())
+        gap = "" if turn.has_thoughts else self._separator(is_content=False)
+        turn.has_thoughts = True
+        return TextPiece(gap + thought, is_content=False)
 
-    def _void(self, seat: Seat) -> Iterator[Bit]:
-        turn = self._turns.setdefault(seat, _Turn())
-        if turn.told:
-            yield Bit(ANEW, self._is_content(seat))
-        turn.waiting.clear()
-        turn.heard = False
+    def _discard_turn_text(self, turn_key: TurnKey) -> Iterator[TextPiece]:
+        turn = self._pending_turns.setdefault(turn_key, _PendingTurn())
+        if turn.has_output:
+            yield TextPiece(RESTART_MARKER, self._is_content(turn_key))
+        turn.pending_texts.clear()
+        turn.has_text = False
 
-    def _noticed(self, notice: Notice) -> Iterator[Bit]:
+    def _add_notice(self, notice: Notice) -> Iterator[TextPiece]:
         self.usage += notice.charge.usage if notice.charge else Usage()
-        if notice.kind not in BESIDE:
+        if notice.kind not in TRANSIENT_NOTICES:
             self._notices.append(notice.message)
-            yield from self._next()
+            yield from self._emit_pending()
 
-    def _waiting(self, wanted: ApprovalWanted) -> Bit:
+    def _approval_piece(self, approval: ApprovalWanted) -> TextPiece:
         """Tell of a call that waits for consent at once, whoever has the floor: it may be this one that waits."""
-        words = how_to_allow(self._name(wanted.seat), wanted)
-        after = "\n\n" if self._floor and not self._is_content(self._floor) else ""
-        return Bit(f"{self._gap(is_content=False)}[{words}]{after}", is_content=False)
+        words = approval_instructions(self._participant_name(approval.turn_key), approval)
+        after = "\n\n" if self._active_turn and not self._is_content(self._active_turn) else ""
+        return TextPiece(f"{self._separator(is_content=False)}[{words}]{after}", is_content=False)
 
-    def _over(self, ended: TurnEnded) -> Iterator[Bit]:
-        turn = self._turns.setdefault(ended.seat, _Turn())
-        if ended.message.thoughts and not turn.mused and self._thinks_aloud(ended.seat):
-            yield Bit(self._gap(is_content=False) + ended.message.thoughts, is_content=False)
-        if not turn.heard and ended.message.text and ended.status in ANSWERED:
-            turn.waiting.append(ended.message.text)
-        if ended.status != "completed" and (self._several or not self._is_content(ended.seat)):
-            turn.waiting.append(f"\n\n{_note(ended)}" if turn.heard or turn.waiting else _note(ended))
-        elif ended.status not in ANSWERED and turn.told:
-            turn.waiting.append(ANEW)  # another one may speak instead
-        if self._is_content(ended.seat):
-            self.finish = _finish(ended) or self.finish
-        turn.over = True
-        if self._floor == ended.seat:
-            yield Bit("".join(turn.waiting), self._is_content(ended.seat))
-            self._leave(ended.seat)
-        yield from self._next()
+    def _finish_turn(self, event: TurnEnded) -> Iterator[TextPiece]:
+        turn = self._pending_turns.setdefault(event.turn_key, _PendingTurn())
+        if event.message.thoughts and not turn.has_thoughts and self._shows_thoughts(event.turn_key):
+            yield TextPiece(self._separator(is_content=False) + event.message.thoughts, is_content=False)
+        if not turn.has_text and event.message.text and event.status in ANSWERED_STATUSES:
+            turn.pending_texts.append(event.message.text)
+        if event.status != "completed" and (
+            self._has_several_participants or not self._is_content(event.turn_key)
+        ):
+            turn.pending_texts.append(
+                f"\n\n{_status_note(event)}" if turn.has_text or turn.pending_texts else _status_note(event)
+            )
+        elif event.status not in ANSWERED_STATUSES and turn.has_output:
+            turn.pending_texts.append(RESTART_MARKER)  # another one may speak instead
+        if self._is_content(event.turn_key):
+            self.finish = _finish_reason(event) or self.finish
+        turn.is_finished = True
+        if self._active_turn == event.turn_key:
+            yield TextPiece("".join(turn.pending_texts), self._is_content(event.turn_key))
+            self._close_turn(event.turn_key)
+        yield from self._emit_pending()
 
-    def _next(self) -> Iterator[Bit]:
+    def _emit_pending(self) -> Iterator[TextPiece]:
         """Give the floor to whoever has waited longest, if nobody has it."""
-        while self._floor is None:
+        while self._active_turn is None:
             for notice in self._notices:
-                yield Bit(f"{self._gap(is_content=False)}[{notice}]", is_content=False)
+                yield TextPiece(f"{self._separator(is_content=False)}[{notice}]", is_content=False)
             self._notices.clear()
-            seat = next((seat for seat, turn in self._turns.items() if turn.waiting), None)
+            seat = next((seat for seat, turn in self._pending_turns.items() if turn.pending_texts), None)
             if seat is None:
                 return
-            turn = self._turns[seat]
-            self._floor, turn.told = seat, True
-            yield Bit(self._heading(seat) + "".join(turn.waiting), self._is_content(seat))
-            turn.waiting.clear()
-            if turn.over:
-                self._leave(seat)
+            turn = self._pending_turns[seat]
+            self._active_turn, turn.has_output = seat, True
+            yield TextPiece(self._turn_heading(seat) + "".join(turn.pending_texts), self._is_content(seat))
+            turn.pending_texts.clear()
+            if turn.is_finished:
+                self._close_turn(seat)
 
-    def _leave(self, seat: Seat) -> None:
-        del self._turns[seat]
-        self._floor = None
+    def _close_turn(self, turn_key: TurnKey) -> None:
+        del self._pending_turns[turn_key]
+        self._active_turn = None
 
-    def _end(self, ended: RunEnded) -> Iterator[Bit]:
-        yield from self._next()
-        if ended.status != "completed":
-            self.failure = self._failure(ended)
+    def _finish_run(self, event: RunEnded) -> Iterator[TextPiece]:
+        yield from self._emit_pending()
+        if event.status != "completed":
+            self.failure = self._run_failure(event)
             return
         if not self.content.strip():
-            yield from self._answers_instead()
-        self.failure = None if self.content.strip() else ProviderError(fault("bad_response", NOTHING))
+            yield from self._fallback_answers()
+        self.failure = (
+            None if self.content.strip() else ProviderError(make_fault("bad_response", NO_ANSWER_MESSAGE))
+        )
 
-    def _answers_instead(self) -> Iterator[Bit]:
+    def _fallback_answers(self) -> Iterator[TextPiece]:
         """Where nobody had the last word, as when nobody could sum up, the newest answers stand as they are."""
-        given = [turn for turn in self._ended if turn.status in ANSWERED and turn.message.text.strip()]
+        given = [
+            turn
+            for turn in self._finished_turns
+            if turn.status in ANSWERED_STATUSES and turn.message.text.strip()
+        ]
         newest = [turn for turn in given if (turn.stage, turn.round) == (given[-1].stage, given[-1].round)]
         for turn in newest:
-            name = f"**{self._name(turn.seat)}**\n\n" if len(newest) > 1 else ""
-            note = f"\n\n{_note(turn)}" if turn.status != "completed" else ""
-            self.finish = _finish(turn) or self.finish
-            yield Bit(f"{self._gap(is_content=True)}{name}{turn.message.text}{note}", is_content=True)
+            name = f"**{self._participant_name(turn.turn_key)}**\n\n" if len(newest) > 1 else ""
+            note = f"\n\n{_status_note(turn)}" if turn.status != "completed" else ""
+            self.finish = _finish_reason(turn) or self.finish
+            yield TextPiece(
+                f"{self._separator(is_content=True)}{name}{turn.message.text}{note}", is_content=True
+            )
 
-    def _failure(self, ended: RunEnded) -> ProviderError:
-        faults = [turn.fault for turn in self._ended if turn.fault is not None]
-        stopped = fault("api_error", STOPPED)
-        return ProviderError(faults[-1] if ended.status == "failed" and faults else stopped)
+    def _run_failure(self, event: RunEnded) -> ProviderError:
+        faults = [turn.fault for turn in self._finished_turns if turn.fault is not None]
+        stopped = make_fault("api_error", STOPPED_MESSAGE)
+        return ProviderError(faults[-1] if event.status == "failed" and faults else stopped)
 
-    def _is_content(self, seat: Seat) -> bool:
+    def _is_content(self, turn_key: TurnKey) -> bool:
         """Tell whether a turn is what the table comes to, and not the way there."""
         match self._plan.mode:
             case "debate":
-                return seat.stage == "synthesis"
-            case "advisors" if self._plan.advisors.synthesis and self._several:
-                return seat.stage == "synthesis"
-            case "consensus" if self._several:
-                return seat.round == self._plan.rounds - 1
+                return turn_key.stage == "synthesis"
+            case "advisors" if self._plan.advisors.synthesis and self._has_several_participants:
+                return turn_key.stage == "synthesis"
+            case "consensus" if self._has_several_participants:
+                return turn_key.round == self._plan.rounds - 1
         return True
 
-    def _thinks_aloud(self, seat: Seat) -> bool:
+    def _shows_thoughts(self, turn_key: TurnKey) -> bool:
         """Tell whether thoughts are told: those of one who speaks alone, and has the last word."""
-        together = self._several and self._plan.mode in {"parallel", "advisors"} and seat.stage != "synthesis"
-        return self._is_content(seat) and not together and self._floor in {None, seat}
+        together = (
+            self._has_several_participants
+            and self._plan.mode in {"parallel", "advisors"}
+            and turn_key.stage != "synthesis"
+        )
+        return self._is_content(turn_key) and not together and self._active_turn in {None, turn_key}
 
-    def _heading(self, seat: Seat) -> str:
-        is_content = self._is_content(seat)
-        gap = self._gap(is_content=is_content)
-        if not self._several or (is_content and seat.stage == "synthesis"):
+    def _turn_heading(self, turn_key: TurnKey) -> str:
+        is_content = self._is_content(turn_key)
+        gap = self._separator(is_content=is_content)
+        if not self._has_several_participants or (is_content and turn_key.stage == "synthesis"):
             return gap
-        stage = STAGES.get(seat.stage, f"round {seat.round + 1}" if seat.stage == "round" else "")
-        name = self._name(seat)
-        label = f"{name}, {stage}" if stage and not (is_content and seat.stage == "round") else name
+        stage = STAGE_LABELS.get(
+            turn_key.stage, f"round {turn_key.round + 1}" if turn_key.stage == "round" else ""
+        )
+        name = self._participant_name(turn_key)
+        label = f"{name}, {stage}" if stage and not (is_content and turn_key.stage == "round") else name
         return f"{gap}**{label}**\n\n"
 
-    def _name(self, seat: Seat) -> str:
-        return self._names.get(seat.participant, seat.participant)
+    def _participant_name(self, turn_key: TurnKey) -> str:
+        return self._names.get(turn_key.participant, turn_key.participant)
 
-    def _gap(self, *, is_content: bool) -> str:
+    def _separator(self, *, is_content: bool) -> str:
         return "\n\n" if (self._content if is_content else self._reasoning) else ""
 
 
-def _finish(ended: TurnEnded) -> Finish | None:
+def _finish_reason(event: TurnEnded) -> FinishReason | None:
     """Say how an answer ended that is not whole; to these clients one that broke off was cut at its length."""
-    if ended.finish in FINISHES:
-        return FINISHES[ended.finish]
-    return "length" if ended.status == "partial" else None
+    if event.finish in FINISH_REASONS:
+        return FINISH_REASONS[event.finish]
+    return "length" if event.status == "partial" else None
 
 
-def _note(ended: TurnEnded) -> str:
-    words = {"partial": "cut off", "failed": "failed"}.get(ended.status, "stopped")
-    return f"[{words}: {ended.fault.message}]" if ended.fault else f"[{words}]"
+def _status_note(event: TurnEnded) -> str:
+    words = {"partial": "cut off", "failed": "failed"}.get(event.status, "stopped")
+    return f"[{words}: {event.fault.message}]" if event.fault else f"[{words}]"

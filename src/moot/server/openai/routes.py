@@ -6,20 +6,27 @@ from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.prompts.attachments import LARGEST
+from moot.prompts.attachments import MAX_FILE_BYTES
 from moot.server.auth import Revocations
-from moot.server.disconnects import while_waited_for
-from moot.server.openai.response import Keeping, broken_off, collected, form, repeated, streamed
-from moot.server.openai.runner import Speaking
-from moot.server.openai.schemas import Asked, Completion, Model, ModelList
-from moot.server.openai.virtual_models import Tables
+from moot.server.disconnects import run_until_disconnect
+from moot.server.openai.response import (
+    IdempotentReply,
+    collect_completion,
+    create_chunk_encoder,
+    interruption_frame,
+    replay_completion,
+    stream_completion,
+)
+from moot.server.openai.runner import CompletionRunner
+from moot.server.openai.schemas import Completion, CompletionRequest, ModelList, ModelObject
+from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.server.schemas import IdempotencyKey
-from moot.server.sse import Readers
+from moot.server.sse import SseConnections
 from moot.store.database import Database
 from moot.types.accounts import Caller
 
-MAX_BODY = LARGEST * 3 // 2  # a file that is written in base64 takes a third more
+MAX_BODY = MAX_FILE_BYTES * 3 // 2  # a file that is written in base64 takes a third more
 
 
 class CompletionRoutes(Controller):
@@ -27,44 +34,59 @@ class CompletionRoutes(Controller):
     include_in_schema = False  # it is described elsewhere, and by others
 
     @get("/models")
-    async def models(self, caller: Given[Caller], tables: Given[Tables]) -> ModelList:
-        return ModelList(data=await tables.listed(caller))
+    async def list_models(self, caller: Given[Caller], tables: Given[VirtualModels]) -> ModelList:
+        return ModelList(data=await tables.list_models(caller))
 
     @get("/models/{id:path}")
-    async def model(self, id: FromPath[str], caller: Given[Caller], tables: Given[Tables]) -> Model:
-        return await tables.one(caller, id.removeprefix("/"))
+    async def get_model(
+        self, id: FromPath[str], caller: Given[Caller], tables: Given[VirtualModels]
+    ) -> ModelObject:
+        return await tables.get_model(caller, id.removeprefix("/"))
 
     @post("/chat/completions", status_code=200, request_max_body_size=MAX_BODY)
-    async def complete(
+    async def create_completion(
         self,
-        data: JSONBody[Asked],
+        data: JSONBody[CompletionRequest],
         request: Request[Caller, Any, Any],
         caller: Given[Caller],
-        speaking: Given[Speaking],
-        readers: Given[Readers],
+        speaking: Given[CompletionRunner],
+        readers: Given[SseConnections],
         revocations: Given[Revocations],
         limits: Given[RateLimits],
         database: Given[Database],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[Any]:
         """Answer as a whole or as a stream; whoever leaves stops the table."""
-        keeping = Keeping(database, caller.tenant, idempotency_key if data.place is None else None)
-        if (earlier := await keeping.earlier(data)) is not None:
-            return _again(earlier, data, readers, caller)
+        keeping = IdempotentReply(
+            database, caller.tenant, idempotency_key if data.discussion_id is None else None
+        )
+        if (earlier := await keeping.load_or_reserve(data)) is not None:
+            return _replay_response(earlier, data, readers, caller)
         try:
-            underway = await speaking.begin(caller, data, limits, idempotency_key)
+            underway = await speaking.start_completion(caller, data, limits, idempotency_key)
         except BaseException:
-            await keeping.give_back()
+            await keeping.release_key()
             raise
-        shape = form(underway.id, data.model, with_usage=data.wants_usage)
+        shape = create_chunk_encoder(underway.id, data.model, with_usage=data.wants_usage)
         if data.stream:
-            frames = streamed(underway, shape, keeping)
-            return readers.stream(frames, caller, opening=shape.opening(), parting=broken_off())
-        return Response(await while_waited_for(request, revocations, collected(underway, shape, keeping)))
+            frames = stream_completion(underway, shape, keeping)
+            return readers.stream_response(
+                frames, caller, opening_frame=shape.opening_frame(), closing_frame=interruption_frame()
+            )
+        return Response(
+            await run_until_disconnect(request, revocations, collect_completion(underway, shape, keeping))
+        )
 
 
-def _again(reply: Completion, data: Asked, readers: Readers, caller: Caller) -> Response[Any]:
+def _replay_response(
+    reply: Completion, data: CompletionRequest, sse_connections: SseConnections, caller: Caller
+) -> Response[Any]:
     if not data.stream:
         return Response(reply)
-    shape = form(reply.id, reply.model, with_usage=data.wants_usage)
-    return readers.stream(repeated(reply, shape), caller, opening=shape.opening(), parting=broken_off())
+    shape = create_chunk_encoder(reply.id, reply.model, with_usage=data.wants_usage)
+    return sse_connections.stream_response(
+        replay_completion(reply, shape),
+        caller,
+        opening_frame=shape.opening_frame(),
+        closing_frame=interruption_frame(),
+    )

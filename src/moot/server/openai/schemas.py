@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from moot.types.chunks import Usage
-from moot.types.primitives import NO_NUL
+from moot.types.primitives import NO_NUL_PATTERN
 
-MOST_MESSAGES = 1000
+MAX_MESSAGES = 1000
 
-Anything = Annotated[object, Meta(description="Any JSON")]
-Finish = Literal["stop", "length", "content_filter"]
+AnyJson = Annotated[object, Meta(description="Any JSON")]
+FinishReason = Literal["stop", "length", "content_filter"]
 
 
 class TextPart(Struct, frozen=True, tag_field="type", tag="text"):
@@ -43,28 +43,28 @@ class AudioPart(Struct, frozen=True, tag_field="type", tag="input_audio"):
     """Known so that it can be refused in words."""
 
 
-Part = TextPart | RefusalPart | ImagePart | FilePart | AudioPart
+ChatMessagePart = TextPart | RefusalPart | ImagePart | FilePart | AudioPart
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class ChatMessage(Struct, frozen=True, kw_only=True):
     """A message; `name` is who said it. What else clients keep of an answer and send back is passed over."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | tuple[Part, ...] | None = None
-    name: Annotated[str, Meta(max_length=100, pattern=NO_NUL)] | None = None
-    tool_calls: Anything = None
-    function_call: Anything = None
+    content: str | tuple[ChatMessagePart, ...] | None = None
+    name: Annotated[str, Meta(max_length=100, pattern=NO_NUL_PATTERN)] | None = None
+    tool_calls: AnyJson = None
+    function_call: AnyJson = None
 
 
 class StreamOptions(Struct, frozen=True):
     include_usage: bool | None = None
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A request. `discussion` is Moot's own: where it is named, the last message is said there."""
 
     model: Annotated[str, Meta(min_length=1, max_length=300)]
-    messages: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[tuple[ChatMessage, ...], Meta(min_length=1, max_length=MAX_MESSAGES)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
@@ -75,37 +75,37 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     metadata: dict[str, str] | None = None
 
     # Refused, unless they ask for nothing: an answer without them would be another one.
-    n: Anything = None
-    logprobs: Anything = None
-    top_logprobs: Anything = None
-    logit_bias: Anything = None
-    stop: Anything = None
-    tools: Anything = None
-    tool_choice: Anything = None
-    functions: Anything = None
-    function_call: Anything = None
-    response_format: Anything = None
-    modalities: Anything = None
-    audio: Anything = None
-    web_search_options: Anything = None
+    n: AnyJson = None
+    logprobs: AnyJson = None
+    top_logprobs: AnyJson = None
+    logit_bias: AnyJson = None
+    stop: AnyJson = None
+    tools: AnyJson = None
+    tool_choice: AnyJson = None
+    functions: AnyJson = None
+    function_call: AnyJson = None
+    response_format: AnyJson = None
+    modalities: AnyJson = None
+    audio: AnyJson = None
+    web_search_options: AnyJson = None
 
     # Passed over: hints, or notes for whoever keeps the request.
-    top_p: Anything = None
-    frequency_penalty: Anything = None
-    presence_penalty: Anything = None
-    seed: Anything = None
-    user: Anything = None
-    safety_identifier: Anything = None
-    store: Anything = None
-    service_tier: Anything = None
-    parallel_tool_calls: Anything = None
-    prediction: Anything = None
-    prompt_cache_key: Anything = None
-    prompt_cache_retention: Anything = None
-    verbosity: Anything = None
+    top_p: AnyJson = None
+    frequency_penalty: AnyJson = None
+    presence_penalty: AnyJson = None
+    seed: AnyJson = None
+    user: AnyJson = None
+    safety_identifier: AnyJson = None
+    store: AnyJson = None
+    service_tier: AnyJson = None
+    parallel_tool_calls: AnyJson = None
+    prediction: AnyJson = None
+    prompt_cache_key: AnyJson = None
+    prompt_cache_retention: AnyJson = None
+    verbosity: AnyJson = None
 
     @property
-    def place(self) -> str | None:
+    def discussion_id(self) -> str | None:
         """The discussion that is spoken in, if any."""
         return self.discussion or (self.metadata or {}).get("discussion")
 
@@ -122,7 +122,7 @@ class CompletionDetails(Struct, frozen=True):
     reasoning_tokens: int
 
 
-class Used(Struct, frozen=True, kw_only=True):
+class CompletionUsage(Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
@@ -130,8 +130,8 @@ class Used(Struct, frozen=True, kw_only=True):
     completion_tokens_details: CompletionDetails
 
 
-def used(usage: Usage) -> Used:
-    return Used(
+def completion_usage(usage: Usage) -> CompletionUsage:
+    return CompletionUsage(
         prompt_tokens=usage.input,
         completion_tokens=usage.output,
         total_tokens=usage.input + usage.output,
@@ -140,7 +140,7 @@ def used(usage: Usage) -> Used:
     )
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class AssistantMessage(Struct, frozen=True, kw_only=True):
     content: str
     reasoning_content: str | None = None
     refusal: str | None = None
@@ -148,8 +148,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    message: Answer
-    finish_reason: Finish
+    message: AssistantMessage
+    finish_reason: FinishReason
     index: int = 0
     logprobs: None = None
 
@@ -159,7 +159,7 @@ class Completion(Struct, frozen=True, kw_only=True):
     created: int
     model: str
     choices: tuple[Choice, ...]
-    usage: Used
+    usage: CompletionUsage
     object: Literal["chat.completion"] = "chat.completion"
 
 
@@ -171,7 +171,7 @@ class Delta(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ChunkChoice(Struct, frozen=True, kw_only=True):
     delta: Delta
-    finish_reason: Finish | None = None
+    finish_reason: FinishReason | None = None
     index: int = 0
     logprobs: None = None
 
@@ -187,10 +187,10 @@ class Chunk(Struct, frozen=True, kw_only=True):
 class ChunkWithUsage(Chunk, frozen=True, kw_only=True):
     """How chunks look where usage was asked for: only the last one tells it."""
 
-    usage: Used | None = None
+    usage: CompletionUsage | None = None
 
 
-class Model(Struct, frozen=True, kw_only=True):
+class ModelObject(Struct, frozen=True, kw_only=True):
     id: str
     created: int = 0
     owned_by: str = "moot"
@@ -198,16 +198,16 @@ class Model(Struct, frozen=True, kw_only=True):
 
 
 class ModelList(Struct, frozen=True, kw_only=True):
-    data: tuple[Model, ...]
+    data: tuple[ModelObject, ...]
     object: Literal["list"] = "list"
 
 
-class Trouble(Struct, frozen=True, kw_only=True):
+class OpenAiError(Struct, frozen=True, kw_only=True):
     message: str
     type: str
     param: str | None = None
     code: str | None = None
 
 
-class Failure(Struct, frozen=True):
-    error: Trouble
+class OpenAiErrorResponse(Struct, frozen=True):
+    error: OpenAiError

@@ -5,63 +5,76 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from moot.engine.model_resolution import UsualTable
-from moot.server.openai.schemas import Model
-from moot.services.discussions import Hall, Opening
-from moot.services.participants import Seating, Wanted
-from moot.services.run_plans import Planning
-from moot.store.library.presets import LineUps
+from moot.engine.model_resolution import DefaultParticipants
+from moot.server.openai.schemas import ModelObject
+from moot.services.discussions import DiscussionService, NewDiscussion
+from moot.services.participants import ParticipantResolver, Wanted
+from moot.services.run_plans import RunPlanner
+from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import TOGETHER, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, ModeName
 from moot.types.presets import LineUp
-from moot.types.run_plan import Plan
+from moot.types.run_plan import RunPlan
 
-MODES: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
-OURS = "moot/"
-SAVED = "line-up/"
-SHOWN = 200  # line-ups
-ROUNDS = 2
-ENGLISH = "en"  # what nobody is told: a client says itself in which language it wants to be answered
+MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
+MODE_PREFIX = "moot/"
+PRESET_PREFIX = "line-up/"
+MAX_LISTED_PRESETS = 200  # line-ups
+DEFAULT_ROUNDS = 2
+PLACEHOLDER_LANGUAGE = (
+    "en"  # what nobody is told: a client says itself in which language it wants to be answered
+)
 
 
-class Tables:
+class VirtualModels:
     def __init__(
-        self, hall: Hall, planning: Planning, seating: Seating, usual: UsualTable, line_ups: LineUps
+        self,
+        discussion_service: DiscussionService,
+        run_planner: RunPlanner,
+        participant_resolver: ParticipantResolver,
+        default_participants: DefaultParticipants,
+        presets: Presets,
     ) -> None:
-        self._hall = hall
-        self._planning = planning
-        self._seating = seating
-        self._usual = usual
-        self._line_ups = line_ups
+        self._discussion_service = discussion_service
+        self._run_planner = run_planner
+        self._participant_resolver = participant_resolver
+        self._default_participants = default_participants
+        self._presets = presets
 
-    async def listed(self, caller: Caller) -> tuple[Model, ...]:
+    async def list_models(self, caller: Caller) -> tuple[ModelObject, ...]:
         """List one table a mode and the saved ones; single models are not asked for, and can be named all the same."""
-        saved = (await self._line_ups.page(caller.tenant, limit=SHOWN)).line_ups
+        saved = (await self._presets.list_presets(caller.tenant, limit=MAX_LISTED_PRESETS)).line_ups
         newest = {one.name: one for one in reversed(saved)}
         return (
-            *(Model(id=name) for name in MODES),
-            *(Model(id=SAVED + name, created=int(one.created_at)) for name, one in newest.items()),
+            *(ModelObject(id=name) for name in MODE_MODELS),
+            *(
+                ModelObject(id=PRESET_PREFIX + name, created=int(one.created_at))
+                for name, one in newest.items()
+            ),
         )
 
-    async def one(self, caller: Caller, name: str) -> Model:
-        if name.startswith(SAVED):
-            return Model(id=name, created=int((await self._saved(caller, name)).created_at))
-        if name not in MODES:
-            self._check_single(name)
-        return Model(id=name)
+    async def get_model(self, caller: Caller, name: str) -> ModelObject:
+        if name.startswith(PRESET_PREFIX):
+            return ModelObject(id=name, created=int((await self._find_preset(caller, name)).created_at))
+        if name not in MODE_MODELS:
+            self._check_model_name(name)
+        return ModelObject(id=name)
 
-    async def plan(self, caller: Caller, name: str) -> Plan:
+    async def plan_run(self, caller: Caller, name: str) -> RunPlan:
         """Plan a run at a table; no minutes are kept, for nobody would read them."""
-        plan = await self._planning.plan(
-            caller.tenant, self._hall.drafted(await self._opening(caller, name), ENGLISH)
+        plan = await self._run_planner.plan_run(
+            caller.tenant,
+            self._discussion_service.draft_discussion(
+                await self._new_discussion(caller, name), PLACEHOLDER_LANGUAGE
+            ),
         )
-        return replace(plan, language=None, introduced=plan.mode in TOGETHER, minutes=False)
+        return replace(plan, language=None, introduced=plan.mode in KNOWS_OTHERS_MODES, minutes=False)
 
-    async def _opening(self, caller: Caller, name: str) -> Opening:
-        if name.startswith(SAVED):
-            saved = await self._saved(caller, name)
-            return Opening(
+    async def _new_discussion(self, caller: Caller, name: str) -> NewDiscussion:
+        if name.startswith(PRESET_PREFIX):
+            saved = await self._find_preset(caller, name)
+            return NewDiscussion(
                 message="",
                 title=name,
                 participants=saved.participants,
@@ -71,31 +84,31 @@ class Tables:
                 advisors=saved.advisors,
                 directed=saved.directed,
             )
-        mode = MODES.get(name)
+        mode = MODE_MODELS.get(name)
         if mode is None:
-            self._check_single(name)
-        wanted = await self._wanted(caller, mode) if mode else [name]
-        participants = await self._seating.seat(caller.tenant, wanted)
-        return Opening(
-            message="", title=name, participants=participants, mode=mode or "single", rounds=ROUNDS
+            self._check_model_name(name)
+        wanted = await self._default_inputs(caller, mode) if mode else [name]
+        participants = await self._participant_resolver.resolve_participants(caller.tenant, wanted)
+        return NewDiscussion(
+            message="", title=name, participants=participants, mode=mode or "single", rounds=DEFAULT_ROUNDS
         )
 
-    async def _wanted(self, caller: Caller, mode: ModeName) -> Sequence[str | Wanted]:
-        models = await self._usual.models(caller.tenant, alone=mode == "single")
+    async def _default_inputs(self, caller: Caller, mode: ModeName) -> Sequence[str | Wanted]:
+        models = await self._default_participants.default_models(caller.tenant, single=mode == "single")
         if mode != "directed":
             return models
         return [Wanted(model=one, role="student" if place else "teacher") for place, one in enumerate(models)]
 
-    async def _saved(self, caller: Caller, name: str) -> LineUp:
+    async def _find_preset(self, caller: Caller, name: str) -> LineUp:
         try:
-            return await self._line_ups.named(caller.tenant, name.removeprefix(SAVED))
+            return await self._presets.find_preset(caller.tenant, name.removeprefix(PRESET_PREFIX))
         except NotFound as error:
             raise NotFound(f"model: {error} GET /v1/models lists those that there are.") from error
 
-    def _check_single(self, name: str) -> None:
-        if name.startswith(OURS):
-            raise NotFound(f"model: there is no {name!r}: there are {', '.join(MODES)}.")
+    def _check_model_name(self, name: str) -> None:
+        if name.startswith(MODE_PREFIX):
+            raise NotFound(f"model: there is no {name!r}: there are {', '.join(MODE_MODELS)}.")
         try:
-            self._seating.check(name, "model")
+            self._participant_resolver.check_model(name, "model")
         except UsageError as error:
             raise NotFound(f"{error} Or take one that GET /v1/models lists.") from error

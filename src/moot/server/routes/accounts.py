@@ -9,16 +9,16 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 
 from moot.server.auth import OPEN_TO_ALL, session_cookie
-from moot.server.rate_limits import RateLimits, address
+from moot.server.rate_limits import RateLimits, client_address
 from moot.store.accounts.accounts import Accounts
-from moot.types.accounts import LONGEST_PASSWORD, NAME_LENGTH, Caller, CredentialKind, Token
-from moot.types.errors import Refused
+from moot.types.accounts import MAX_NAME_LENGTH, MAX_PASSWORD_LENGTH, Caller, CredentialKind, Token
+from moot.types.errors import Forbidden
 from moot.types.primitives import Name
 
 
 class Login(Struct, frozen=True, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
-    password: Annotated[str, Meta(min_length=1, max_length=LONGEST_PASSWORD)]
+    name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+    password: Annotated[str, Meta(min_length=1, max_length=MAX_PASSWORD_LENGTH)]
 
     def __repr__(self) -> str:
         return f"Login({self.name!r}, [password])"
@@ -61,9 +61,9 @@ class AccountRoutes(Controller):
         accounts: Given[Accounts],
         limits: Given[RateLimits],
     ) -> Response[Me]:
-        await limits.log_in(data.name, address(request))
+        await limits.count_login(data.name, client_address(request))
         secret, caller = await accounts.login(data.name, data.password)
-        return Response(_me(caller), cookies=[session_cookie(request, secret)])
+        return Response(_describe_caller(caller), cookies=[session_cookie(request, secret)])
 
     @post("/logout", status_code=204, summary="End this session")
     async def log_out(
@@ -74,11 +74,11 @@ class AccountRoutes(Controller):
 
     @get("/me", summary="Say who is calling")
     async def me(self, caller: Given[Caller]) -> Me:
-        return _me(caller)
+        return _describe_caller(caller)
 
     @get("/tokens", summary="List this account's API tokens")
     async def tokens(self, caller: Given[Caller], accounts: Given[Accounts]) -> Sequence[Token]:
-        return await accounts.tokens(caller.account)
+        return await accounts.list_tokens(caller.account)
 
     @post("/tokens", summary="Make an API token; its secret is shown this once")
     async def make_token(
@@ -86,14 +86,14 @@ class AccountRoutes(Controller):
     ) -> MadeToken:
         """Only whoever logged in makes tokens: one that leaks must not outlive its deletion in another."""
         if caller.kind == "token":
-            raise Refused("A token makes no tokens: log in with your password to make one.")
-        secret, made = await accounts.make_token(caller, data.name)
+            raise Forbidden("A token makes no tokens: log in with your password to make one.")
+        secret, made = await accounts.create_token(caller, data.name)
         return MadeToken(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
 
     @delete("/tokens/{id:str}", summary="Delete an API token; what it was used for ends at once")
     async def drop_token(self, id: FromPath[str], caller: Given[Caller], accounts: Given[Accounts]) -> None:
-        await accounts.drop_token(caller.account, id)
+        await accounts.delete_token(caller.account, id)
 
 
-def _me(caller: Caller) -> Me:
+def _describe_caller(caller: Caller) -> Me:
     return Me(account=caller.account, tenant=caller.tenant, name=caller.name, kind=caller.kind)

@@ -7,32 +7,32 @@ from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from msgspec import Struct
 
-from moot.engine.attachments import Attaching
-from moot.prompts.parts import PromptParts, shown
-from moot.server.draft_validation import Drafts
+from moot.engine.attachments import Attachments
+from moot.prompts.parts import PromptParts, build_prompt_parts
+from moot.server.draft_validation import DraftValidator
 from moot.server.rate_limits import RateLimits, message_rate
 from moot.server.schemas import (
-    Cursor,
     DiscussionChange,
     DiscussionDraft,
     GoOn,
     IdempotencyKey,
-    Limit,
     NewMessage,
-    said,
+    PageCursor,
+    PageLimit,
+    require_text,
 )
-from moot.services.discussions import Hall, Saying, Started
-from moot.services.prompt_replay import Retelling
+from moot.services.discussions import DiscussionService, Saying, Started
+from moot.services.prompt_replay import PromptReplay
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions, Page
-from moot.store.runs.findings import told_in
+from moot.store.runs.findings import load_results_and_notices
 from moot.types.accounts import Caller
 from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.types.events import Notice, Recapped
 from moot.types.requests import ModelRequest
 
-Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
-Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+BeforeSeq = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
+SearchText = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
 
 
 class DiscussionRead(Struct, frozen=True, kw_only=True):
@@ -64,28 +64,28 @@ class DiscussionRoutes(Controller):
         self,
         data: JSONBody[DiscussionDraft],
         caller: Given[Caller],
-        hall: Given[Hall],
-        drafts: Given[Drafts],
+        hall: Given[DiscussionService],
+        drafts: Given[DraftValidator],
         limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
-        opening = await drafts.opening(caller, data, data.participants)
-        await limits.mode(caller.account, opening.mode)
-        return await hall.open(caller, opening, idempotency_key)
+        opening = await drafts.validate_draft(caller, data, data.participants)
+        await limits.count_run_start(caller.account, opening.mode)
+        return await hall.create(caller, opening, idempotency_key)
 
     @get(summary="List discussions, newest first")
     async def list(
         self,
         caller: Given[Caller],
         discussions: Given[Discussions],
-        cursor: Cursor = None,
-        limit: Limit = 50,
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
         status: FromQuery[DiscussionStatus | None] = None,
         project: FromQuery[str | None] = None,
-        q: Search = None,
+        q: SearchText = None,
     ) -> Page:
-        return await discussions.page(
+        return await discussions.list_discussions(
             caller.tenant, cursor=cursor, limit=limit, status=status, project=project, q=q
         )
 
@@ -96,13 +96,15 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         discussions: Given[Discussions],
         database: Given[Database],
-        before: Before = None,
-        limit: Limit = 50,
+        before: BeforeSeq = None,
+        limit: PageLimit = 50,
     ) -> DiscussionRead:
-        discussion = await discussions.get(caller.tenant, id)
-        messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
+        discussion = await discussions.get_discussion(caller.tenant, id)
+        messages = await discussions.list_messages(id, before=before, limit=limit + 1, include_hidden=False)
         page = messages[-limit:]
-        told = await told_in(database, {one.run for one in page if one.run}, Notice, Recapped)
+        told = await load_results_and_notices(
+            database, {one.run for one in page if one.run}, Notice, Recapped
+        )
         return DiscussionRead(
             discussion=discussion,
             messages=page,
@@ -118,12 +120,12 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionChange],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        drafts: Given[Drafts],
+        drafts: Given[DraftValidator],
     ) -> Discussion:
         """Runs that have begun go on as they are; the next one is as it says now."""
-        now = await discussions.get(caller.tenant, id)
-        changes = await drafts.changes(caller, data, now)
-        return await discussions.change(caller.tenant, id, changes) if changes else now
+        now = await discussions.get_discussion(caller.tenant, id)
+        changes = await drafts.validate_change(caller, data, now)
+        return await discussions.update_discussion(caller.tenant, id, changes) if changes else now
 
     @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Say something")
     async def say(
@@ -131,15 +133,19 @@ class DiscussionRoutes(Controller):
         id: FromPath[str],
         data: JSONBody[NewMessage],
         caller: Given[Caller],
-        hall: Given[Hall],
+        hall: Given[DiscussionService],
         discussions: Given[Discussions],
         limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        await limits.mode(caller.account, (await discussions.get(caller.tenant, id)).mode)
-        saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files, cap=data.cap)
-        started = await hall.say(caller, saying, idempotency_key)
+        await limits.count_run_start(
+            caller.account, (await discussions.get_discussion(caller.tenant, id)).mode
+        )
+        saying = Saying(
+            discussion=id, message=require_text(data.message), to=data.to, files=data.files, cap=data.cap
+        )
+        started = await hall.send_message(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
     @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Let the table go on")
@@ -147,23 +153,23 @@ class DiscussionRoutes(Controller):
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        hall: Given[Hall],
+        hall: Given[DiscussionService],
         data: JSONBody[GoOn | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
         """Let the participants after the last speaker go on by themselves, for so many turns."""
-        started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)
+        started = await hall.continue_(caller, id, data.turns if data else 1, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
     @post("/{id:str}/archive", status_code=200, summary="Put a discussion away")
     async def archive(
         self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]
     ) -> Discussion:
-        return await discussions.change(caller.tenant, id, {"status": "archived"})
+        return await discussions.update_discussion(caller.tenant, id, {"status": "archived"})
 
     @delete("/{id:str}", summary="Delete a discussion and all that was said in it")
     async def delete(self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]) -> None:
-        await discussions.delete(caller.tenant, id)
+        await discussions.delete_discussion(caller.tenant, id)
 
     @get("/{id:str}/turns/{turn:str}/prompt", summary="What a participant was sent")
     async def prompt(
@@ -172,17 +178,17 @@ class DiscussionRoutes(Controller):
         turn: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        retelling: Given[Retelling],
-        attaching: Given[Attaching],
+        retelling: Given[PromptReplay],
+        attaching: Given[Attachments],
     ) -> ModelRequest:
         """Make the prompt of a turn again, by the function that made it, from what was there then.
 
         `turn` is the id of the message that came of it. Files that were sent as they are have no `data` here.
         """
-        await discussions.get(caller.tenant, id)
-        answer = await discussions.message(id, turn)
-        told = await retelling.of(caller.tenant, answer, only_text=True)
-        return await attaching.shown(told.request(), answer.model or told.who.model)
+        await discussions.get_discussion(caller.tenant, id)
+        answer = await discussions.get_message(id, turn)
+        told = await retelling.replay_prompt(caller.tenant, answer, only_text=True)
+        return await attaching.readable_request(told.build_request(), answer.model or told.participant.model)
 
     @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="What a participant was sent, taken apart")
     async def parts(
@@ -191,13 +197,13 @@ class DiscussionRoutes(Controller):
         turn: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        retelling: Given[Retelling],
-        attaching: Given[Attaching],
+        retelling: Given[PromptReplay],
+        attaching: Given[Attachments],
     ) -> PromptParts:
         """Say of every part of a turn's prompt what it is, whose words it holds, and how many tokens it takes, about."""
-        await discussions.get(caller.tenant, id)
-        answer = await discussions.message(id, turn)
-        told = await retelling.of(caller.tenant, answer, only_text=True)
-        pieces = await attaching.shown_in_pieces(told.pieces(), answer.model or told.who.model)
-        rate = told.plan.measure(told.who.model).characters_per_token
-        return shown(told.who.model, pieces, rate, told.who.tools)
+        await discussions.get_discussion(caller.tenant, id)
+        answer = await discussions.get_message(id, turn)
+        told = await retelling.replay_prompt(caller.tenant, answer, only_text=True)
+        pieces = await attaching.readable_pieces(told.prompt_pieces(), answer.model or told.participant.model)
+        rate = told.plan.limits_for_model(told.participant.model).characters_per_token
+        return build_prompt_parts(told.participant.model, pieces, rate, told.participant.tools)

@@ -7,26 +7,26 @@ from litestar.di import NamedDependency as Given
 from litestar.params import QueryParameter
 from msgspec import Meta
 
-from moot.engine.events.discussion_changes import Changes
-from moot.engine.events.hub import Feeds
-from moot.engine.events.subscription import Following
-from moot.server.event_cursors import MARK, bookmarks, resync
-from moot.server.sse import MEDIA_TYPE, Readers
+from moot.engine.events.discussion_changes import DiscussionChanges
+from moot.engine.events.hub import EventHub
+from moot.engine.events.subscription import DiscussionSubscription
+from moot.server.event_cursors import CURSOR_PATTERN, parse_event_cursors, resync_frame
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import Events
+from moot.store.runs.event_log import EventLog
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError
 
-MOST_RUNS = 20
+MAX_RUN_CURSORS = 20
 
-Open = Annotated[
+OpenDiscussion = Annotated[
     str | None, QueryParameter(description="The discussion of which the events of live runs are sent too")
 ]
-Marks = Annotated[
-    list[Annotated[str, Meta(pattern=MARK, max_length=100)]] | None,
+RunCursors = Annotated[
+    list[Annotated[str, Meta(pattern=CURSOR_PATTERN, max_length=100)]] | None,
     QueryParameter(
-        max_items=MOST_RUNS,
-        schema_extra={"maxItems": MOST_RUNS},
+        max_items=MAX_RUN_CURSORS,
+        schema_extra={"maxItems": MAX_RUN_CURSORS},
         description="A run of it and the number of the last event that you have, such as `run_x:57`; repeat it "
         "for others",
     ),
@@ -36,18 +36,18 @@ Marks = Annotated[
 @get(
     "/api/events",
     tags=("server",),
-    media_type=MEDIA_TYPE,
+    media_type=SSE_MEDIA_TYPE,
     summary="What changes in all your discussions, and the events of one, as server-sent events",
 )
 async def changes(
     caller: Given[Caller],
-    changes: Given[Changes],
+    changes: Given[DiscussionChanges],
     discussions: Given[Discussions],
-    events: Given[Events],
-    feeds: Given[Feeds],
-    readers: Given[Readers],
-    discussion: Open = None,
-    after: Marks = None,
+    events: Given[EventLog],
+    feeds: Given[EventHub],
+    readers: Given[SseConnections],
+    discussion: OpenDiscussion = None,
+    after: RunCursors = None,
 ) -> Response[str]:
     """Begin with everything that goes on now; changes follow as they happen.
 
@@ -58,18 +58,18 @@ async def changes(
     if discussion is None:
         if after:
             raise UsageError("after: Say of which discussion these runs are, with `discussion`.")
-        return readers.stream(changes.follow(caller.tenant), caller)
-    await discussions.get(caller.tenant, discussion)
-    found = await events.standings(caller.tenant, discussion)
-    marks = bookmarks(after or (), found)
-    following = Following(
+        return readers.stream_response(changes.stream_frames(caller.tenant), caller)
+    await discussions.get_discussion(caller.tenant, discussion)
+    found = await events.discussion_progress(caller.tenant, discussion)
+    marks = parse_event_cursors(after or (), found)
+    following = DiscussionSubscription(
         changes,
         events,
         feeds,
         tenant=caller.tenant,
         discussion=discussion,
-        found=found,
+        progress=found,
         after=marks.after,
     )
-    opening = b"".join(resync(run) for run in marks.wrong)
-    return readers.stream(following.frames(), caller, opening)
+    opening = b"".join(resync_frame(run) for run in marks.invalid_runs)
+    return readers.stream_response(following.stream_frames(), caller, opening)

@@ -16,19 +16,19 @@ from litestar.response import Stream
 from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
-from moot.prompts.attachments import LARGEST, recognised
-from moot.server.request_body import coming_within
+from moot.prompts.attachments import MAX_FILE_BYTES, validate_media_type
+from moot.server.request_body import limit_body_time
 from moot.store.discussions.files import Files
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError
-from moot.types.files import StoredFile, label
+from moot.types.files import StoredFile, sanitize_file_name
 
-FIELD = "file"
-MEDIA_TYPE = "multipart/form-data"
-MAX_BODY = LARGEST + 16 * 1024  # with room for what a form has around a file
-IN_MEMORY = 256 * 1024
+FILE_FIELD = "file"
+FORM_MEDIA_TYPE = "multipart/form-data"
+MAX_BODY = MAX_FILE_BYTES + 16 * 1024  # with room for what a form has around a file
+SPOOL_MEMORY_BYTES = 256 * 1024
 UPLOAD_SECONDS = 120.0
-AT_ONCE = 2  # files that are held in memory, on their way into the database
+MAX_CONCURRENT_STORES = 2  # files that are held in memory, on their way into the database
 
 Spool = SpooledTemporaryFile[bytes]
 
@@ -36,30 +36,32 @@ Spool = SpooledTemporaryFile[bytes]
 class Uploads:
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._store_slots = asyncio.Semaphore(MAX_CONCURRENT_STORES)
 
-    async def take_in(self, request: Request[Any, Any, Any], caller: Caller) -> StoredFile:
+    async def store_upload(self, request: Request[Any, Any, Any], caller: Caller) -> StoredFile:
         """Read a form with one file in it, and keep that."""
-        boundary = _boundary(request)
-        with SpooledTemporaryFile(IN_MEMORY) as spool:
-            async with coming_within(UPLOAD_SECONDS):
-                name = await _read(request, boundary, spool)
-            async with self._turns:
-                data, media_type, sha256 = await asyncio.to_thread(_checked, spool)
-                return await self._files.add(caller.tenant, caller.account, name, media_type, sha256, data)
+        boundary = _form_boundary(request)
+        with SpooledTemporaryFile(SPOOL_MEMORY_BYTES) as spool:
+            async with limit_body_time(UPLOAD_SECONDS):
+                name = await _read_form(request, boundary, spool)
+            async with self._store_slots:
+                data, media_type, sha256 = await asyncio.to_thread(_check_content, spool)
+                return await self._files.store_file(
+                    caller.tenant, caller.account, name, media_type, sha256, data
+                )
 
 
-def _boundary(request: Request[Any, Any, Any]) -> bytes:
+def _form_boundary(request: Request[Any, Any, Any]) -> bytes:
     kind, options = request.content_type
-    if kind != MEDIA_TYPE or not options.get("boundary"):
+    if kind != FORM_MEDIA_TYPE or not options.get("boundary"):
         raise ClientException(
-            f"Send a form with one field, `{FIELD}`, as Content-Type: {MEDIA_TYPE}; boundary=….",
+            f"Send a form with one field, `{FILE_FIELD}`, as Content-Type: {FORM_MEDIA_TYPE}; boundary=….",
             status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
         )
     return options["boundary"].encode("utf-8", "surrogateescape")
 
 
-async def _read(request: Request[Any, Any, Any], boundary: bytes, spool: Spool) -> str:
+async def _read_form(request: Request[Any, Any, Any], boundary: bytes, spool: Spool) -> str:
     """Let what is in the one field of a form run into the spool, and return what it is called."""
     name: str | None = None
     try:
@@ -68,37 +70,37 @@ async def _read(request: Request[Any, Any, Any], boundary: bytes, spool: Spool) 
                 async for chunk in stream:
                     for found in parser.parse(chunk) if not parser.closed else ():
                         if isinstance(found, MultipartSegment):
-                            name = _called(found)
+                            name = _upload_name(found)
                         elif found:
                             await asyncio.to_thread(spool.write, found)
     except ParserLimitReached as error:
         raise UsageError(
-            f"body: it is a form with more than one file, or with long headers: {_WANTED}"
+            f"body: it is a form with more than one file, or with long headers: {_FORM_HINT}"
         ) from error
     except MultipartError as error:
-        raise UsageError(f"body: it is no form that can be read: {_WANTED}") from error
+        raise UsageError(f"body: it is no form that can be read: {_FORM_HINT}") from error
     if name is None:
-        raise UsageError(f"{FIELD}: It is missing.")
+        raise UsageError(f"{FILE_FIELD}: It is missing.")
     return name
 
 
-def _called(segment: MultipartSegment) -> str:
-    if segment.name != FIELD:
-        raise UsageError(f"body: it has a field that is not known: {_WANTED}")
-    return label(segment.filename or "")
+def _upload_name(segment: MultipartSegment) -> str:
+    if segment.name != FILE_FIELD:
+        raise UsageError(f"body: it has a field that is not known: {_FORM_HINT}")
+    return sanitize_file_name(segment.filename or "")
 
 
-def _checked(spool: Spool) -> tuple[bytes, str, str]:
+def _check_content(spool: Spool) -> tuple[bytes, str, str]:
     spool.seek(0)
     data = spool.read()
-    return data, recognised(data, f"{FIELD}: it"), hashlib.sha256(data).hexdigest()
+    return data, validate_media_type(data, f"{FILE_FIELD}: it"), hashlib.sha256(data).hexdigest()
 
 
-_WANTED = f"send one file, as the field `{FIELD}`."
+_FORM_HINT = f"send one file, as the field `{FILE_FIELD}`."
 
 
 # Whatever is in a file, no browser is to run it here, or to take it for something else.
-HARMLESS = {
+SAFE_FILE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Cache-Control": "private",
@@ -114,29 +116,31 @@ class FileRoutes(Controller):
         self, request: Request[Any, Any, Any], caller: Given[Caller], uploads: Given[Uploads]
     ) -> StoredFile:
         """Take text in UTF-8, a PNG, JPEG, GIF or WebP image, or a PDF; the content tells which it is."""
-        return await uploads.take_in(request, caller)
+        return await uploads.store_upload(request, caller)
 
     @get("/{id:str}", summary="What is known of a file")
     async def read(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> StoredFile:
-        return await file_store.get(caller.tenant, id)
+        return await file_store.get_file(caller.tenant, id)
 
     @get("/{id:str}/content", summary="What is in a file")
     async def content(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> Stream:
         """Give it as something to save, never to show."""
-        found = await file_store.get(caller.tenant, id)
+        found = await file_store.get_file(caller.tenant, id)
         headers = {
-            **HARMLESS,
-            "Content-Disposition": disposition(found.name),
+            **SAFE_FILE_HEADERS,
+            "Content-Disposition": content_disposition(found.name),
             "Content-Length": str(found.size),
         }
-        return Stream(file_store.pieces(caller.tenant, id), media_type=found.media_type, headers=headers)
+        return Stream(
+            file_store.stream_content(caller.tenant, id), media_type=found.media_type, headers=headers
+        )
 
     @delete("/{id:str}", summary="Delete a file that is attached to no message")
     async def delete(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
-        await file_store.delete(caller.tenant, id)
+        await file_store.delete_file(caller.tenant, id)
 
 
-def disposition(name: str) -> str:
+def content_disposition(name: str) -> str:
     """Name an attachment as RFC 6266 has it: plainly for the oldest readers, and as it is for all others."""
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from moot.providers.embeddings import HttpEmbedder
 from moot.server.auth import Revocations
-from moot.server.disconnects import while_waited_for
-from moot.server.rate_limits import RateLimits, start_rate
-from moot.server.schemas import Cursor, Limit
-from moot.services.discussions import Hall
-from moot.services.knowledge import Consolidated, Exported, Knowledge, Patterns
+from moot.server.disconnects import run_until_disconnect
+from moot.server.rate_limits import RateLimits, model_request_rate
+from moot.server.schemas import PageCursor, PageLimit
+from moot.services.discussions import DiscussionService
+from moot.services.knowledge import Consolidated, Exported, KnowledgeService, Patterns
 from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
@@ -37,77 +37,77 @@ class KnowledgeRoutes(Controller):
     @post(
         "/discussions/{id:str}/export",
         status_code=200,
-        guards=[start_rate],
+        guards=[model_request_rate],
         summary="Let a model write down what a discussion came to",
     )
     async def export(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        hall: Given[Hall],
+        hall: Given[DiscussionService],
         revocations: Given[Revocations],
-        knowledge: Given[Knowledge],
+        knowledge: Given[KnowledgeService],
         data: JSONBody[Asked | None] = None,
     ) -> Exported:
         """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
-        hall.refuse_if_leaving()
-        return await _asked(request, revocations, knowledge.export, id, data)
+        hall.reject_if_draining()
+        return await _run_knowledge_task(request, revocations, knowledge.export_insights, id, data)
 
     @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
     async def of_discussion(
         self, id: FromPath[str], caller: Given[Caller], insights: Given[Insights]
     ) -> InsightPage:
-        return InsightPage(await insights.of_discussion(caller.tenant, id), next=None)
+        return InsightPage(await insights.discussion_insights(caller.tenant, id), next=None)
 
     @post(
         "/projects/{id:str}/consolidate",
         status_code=200,
-        guards=[start_rate],
+        guards=[model_request_rate],
         summary="Let a model look for patterns in a project",
     )
     async def consolidate(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        hall: Given[Hall],
+        hall: Given[DiscussionService],
         revocations: Given[Revocations],
-        knowledge: Given[Knowledge],
+        knowledge: Given[KnowledgeService],
         data: JSONBody[Asked | None] = None,
     ) -> Consolidated:
         """Answer when the model has; from then on participants are told of the patterns."""
-        hall.refuse_if_leaving()
-        return await _asked(request, revocations, knowledge.consolidate, id, data)
+        hall.reject_if_draining()
+        return await _run_knowledge_task(request, revocations, knowledge.consolidate_patterns, id, data)
 
     @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
     async def patterns(
-        self, id: FromPath[str], caller: Given[Caller], knowledge: Given[Knowledge]
+        self, id: FromPath[str], caller: Given[Caller], knowledge: Given[KnowledgeService]
     ) -> Patterns:
-        return await knowledge.patterns(caller.tenant, id)
+        return await knowledge.project_patterns(caller.tenant, id)
 
     @get("/projects/{id:str}/insights", summary="List a project's insights, or search them")
     async def of_project(
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        knowledge: Given[Knowledge],
+        knowledge: Given[KnowledgeService],
         projects: Given[Projects],
         insights: Given[Insights],
         embedder: Given[HttpEmbedder | None],
         limits: Given[RateLimits],
-        cursor: Cursor = None,
-        limit: Limit = 50,
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
         q: Annotated[str, QueryParameter(max_length=500)] = "",
     ) -> InsightPage:
         """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
         if q.strip():
             if embedder is not None:
-                await limits.start(caller.account)
-            return InsightPage(await knowledge.search(caller.tenant, id, q, limit), next=None)
-        await projects.get(caller.tenant, id)
-        return await insights.of_project(caller.tenant, id, cursor=cursor, limit=limit)
+                await limits.count_model_request(caller.account)
+            return InsightPage(await knowledge.search_insights(caller.tenant, id, q, limit), next=None)
+        await projects.get_project(caller.tenant, id)
+        return await insights.project_insights(caller.tenant, id, cursor=cursor, limit=limit)
 
 
-async def _asked(
+async def _run_knowledge_task(
     request: Request[Caller, Any, Any],
     revocations: Revocations,
     work: Callable[[Caller, str, str | None], Coroutine[None, None, T]],
@@ -115,4 +115,4 @@ async def _asked(
     data: Asked | None,
 ) -> T:
     asking = work(request.user, id, data.model if data else None)
-    return await while_waited_for(request, revocations, asking)
+    return await run_until_disconnect(request, revocations, asking)

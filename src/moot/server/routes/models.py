@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from moot.providers.keys import Key
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
-from moot.server.rate_limits import start_rate
+from moot.server.rate_limits import model_request_rate
 from moot.server.routes.provider_keys import KeyStatus, key_status, own_key
 from moot.store.accounts.provider_keys import ProviderKeys
 from moot.store.billing.token_rates import TokenRate, TokenRates
 from moot.types.accounts import Caller
 from moot.types.errors import ProviderError, UsageError
 
-SECONDS = 5.0
+LIST_MODELS_SECONDS = 5.0
 SCRIPTED_NOTE = "scripts for demonstrations and tests, no real models"
 
 
@@ -45,7 +45,7 @@ class ModelRoutes(Controller):
     path = "/api"
     tags = ("providers",)
 
-    @get("/models", guards=[start_rate], summary="List the models of all providers, or of one")
+    @get("/models", guards=[model_request_rate], summary="List the models of all providers, or of one")
     async def models(
         self,
         caller: Given[Caller],
@@ -58,38 +58,45 @@ class ModelRoutes(Controller):
         if provider is not None and provider not in registry:
             raise UsageError(f"provider: there is no {provider!r}. Providers are: {', '.join(registry)}.")
         names = [provider] if provider is not None else list(registry)
-        stored = await provider_keys.of(caller.tenant)
+        stored = await provider_keys.list_keys(caller.tenant)
         keys = {name: key_status(registry, name, own_key(registry, name, stored)) for name in names}
         secrets = {
-            name: await provider_keys.secret(caller.tenant, name, registry.origin(name))
+            name: await provider_keys.secret(caller.tenant, name, registry.provider_origin(name))
             for name, key in keys.items()
             if key == "own"
         }
-        asking = (_asked(registry, name, key, secrets.get(name)) for name, key in keys.items())
+        asking = (_provider_models(registry, name, key, secrets.get(name)) for name, key in keys.items())
         found = await asyncio.gather(*asking)
-        rates = await token_rates.of([model for one in found for model in one.models])
+        rates = await token_rates.rates_by_model([model for one in found for model in one.models])
         return [replace(one, token_rates={m: rates[m] for m in one.models if m in rates}) for one in found]
 
 
-async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:
-    known = ProviderModels(provider=name, key=key, note=_note(registry, name))
+async def _provider_models(
+    registry: Registry, name: str, key: KeyStatus, secret: str | None
+) -> ProviderModels:
+    known = ProviderModels(provider=name, key=key, note=_provider_note(registry, name))
     try:
         own = Key(f"the key you stored for {name}", secret) if secret else None
-        found = await registry.models(name, SECONDS, own)
+        found = await registry.list_models(name, LIST_MODELS_SECONDS, own)
     except (UsageError, ProviderError) as error:
         return replace(known, error=str(error))
     models = tuple(f"{name}/{model}" for model in sorted(found))
     return replace(
-        known, ready=bool(found), models=models, usual=usual_model(name, models, registry.cheap_model(name))
+        known,
+        ready=bool(found),
+        models=models,
+        usual=find_default_model(name, models, registry.cheap_model(name)),
     )
 
 
-def usual_model(name: str, models: Sequence[str], cheap: str | None) -> str | None:
+def find_default_model(name: str, models: Sequence[str], cheap_model: str | None) -> str | None:
     """Find the cheap one among those that are there; lists may name it with a date behind."""
-    return next((model for model in models if cheap and model.startswith(f"{name}/{cheap}")), None)
+    return next(
+        (model for model in models if cheap_model and model.startswith(f"{name}/{cheap_model}")), None
+    )
 
 
-def _note(registry: Registry, name: str) -> str | None:
-    if registry.api(name) == "scripted":
+def _provider_note(registry: Registry, name: str) -> str | None:
+    if registry.provider_api(name) == "scripted":
         return SCRIPTED_NOTE
     return DEMO_NOTE if name == "local" and registry.demo_model() else None

@@ -8,14 +8,14 @@ from litestar.params import JSONBody
 from msgspec import Meta, Struct
 
 from moot.server.auth import Revocations
-from moot.server.disconnects import while_waited_for
-from moot.server.rate_limits import start_rate
-from moot.server.sse import MEDIA_TYPE, Readers, begun
-from moot.services.discussions import Hall
-from moot.services.participants import Seating
-from moot.services.persona_suggestions import Asked, Perspectives
+from moot.server.disconnects import run_until_disconnect
+from moot.server.rate_limits import model_request_rate
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
+from moot.services.discussions import DiscussionService
+from moot.services.participants import ParticipantResolver
+from moot.services.persona_suggestions import Asked, PersonaSuggestions
 from moot.types.accounts import Caller
-from moot.types.personas import MOST_QUESTIONS, Reply, Situation
+from moot.types.personas import MAX_QUESTIONS, Reply, Situation
 from moot.types.primitives import ModelName
 
 
@@ -27,46 +27,48 @@ class SituationTold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class SituationKnown(SituationTold, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`answers` are those to the questions that were asked back, if there were any."""
 
-    answers: Annotated[tuple[Reply, ...], Meta(max_length=MOST_QUESTIONS)] = ()
+    answers: Annotated[tuple[Reply, ...], Meta(max_length=MAX_QUESTIONS)] = ()
 
 
-class PerspectiveRoutes(Controller):
+class PersonaSuggestionRoutes(Controller):
     path = "/api/perspectives"
     tags = ("perspectives",)
 
-    @post("/questions", status_code=200, guards=[start_rate], summary="Be asked back about a situation")
+    @post(
+        "/questions", status_code=200, guards=[model_request_rate], summary="Be asked back about a situation"
+    )
     async def questions(
         self,
         data: JSONBody[SituationTold],
         request: Request[Caller, Any, Any],
-        hall: Given[Hall],
-        seating: Given[Seating],
+        hall: Given[DiscussionService],
+        seating: Given[ParticipantResolver],
         revocations: Given[Revocations],
-        perspectives: Given[Perspectives],
+        perspectives: Given[PersonaSuggestions],
     ) -> Asked:
         """Answer with up to three questions, when the model has them."""
-        hall.refuse_if_leaving()
-        seating.check(data.model, "model")
-        asking = perspectives.questions(request.user, data.situation, data.model)
-        return await while_waited_for(request, revocations, asking)
+        hall.reject_if_draining()
+        seating.check_model(data.model, "model")
+        asking = perspectives.ask_questions(request.user, data.situation, data.model)
+        return await run_until_disconnect(request, revocations, asking)
 
     @post(
         status_code=200,
-        guards=[start_rate],
-        media_type=MEDIA_TYPE,
+        guards=[model_request_rate],
+        media_type=SSE_MEDIA_TYPE,
         summary="Propose voices for a situation, as server-sent events",
     )
     async def propose(
         self,
         data: JSONBody[SituationKnown],
         caller: Given[Caller],
-        hall: Given[Hall],
-        seating: Given[Seating],
-        perspectives: Given[Perspectives],
-        readers: Given[Readers],
+        hall: Given[DiscussionService],
+        seating: Given[ParticipantResolver],
+        perspectives: Given[PersonaSuggestions],
+        readers: Given[SseConnections],
     ) -> Response[str]:
         """Tell each as soon as it is written, two of each category. None is kept before it is made a persona."""
-        hall.refuse_if_leaving()
-        seating.check(data.model, "model")
-        told = perspectives.propose(caller, data.situation, data.answers, data.model)
-        return readers.stream(await begun(told), caller)
+        hall.reject_if_draining()
+        seating.check_model(data.model, "model")
+        told = perspectives.suggest_personas(caller, data.situation, data.answers, data.model)
+        return readers.stream_response(await start_event_stream(told), caller)

@@ -4,7 +4,7 @@ from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.server.schemas import Cursor, Limit
+from moot.server.schemas import PageCursor, PageLimit
 from moot.store.library.personas import Personas
 from moot.types.accounts import Caller
 from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage
@@ -16,19 +16,23 @@ class PersonaRoutes(Controller):
 
     @get(summary="List personas: those that ship with Moot, and one's own, newest first")
     async def list(
-        self, caller: Given[Caller], personas: Given[Personas], cursor: Cursor = None, limit: Limit = 50
+        self,
+        caller: Given[Caller],
+        personas: Given[Personas],
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
     ) -> PersonaPage:
-        return await personas.page(caller.tenant, cursor=cursor, limit=limit)
+        return await personas.list_personas(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Make a persona")
     async def create(
         self, data: JSONBody[PersonaDraft], caller: Given[Caller], personas: Given[Personas]
     ) -> Persona:
-        return await personas.create(caller.tenant, data)
+        return await personas.create_persona(caller.tenant, data)
 
     @get("/{id:str}", summary="Read a persona")
     async def read(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> Persona:
-        return await personas.get(caller.tenant, id)
+        return await personas.get_persona(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a persona of one's own; what is left out stays as it is")
     async def change(
@@ -38,8 +42,8 @@ class PersonaRoutes(Controller):
         caller: Given[Caller],
         personas: Given[Personas],
     ) -> Persona:
-        return await personas.change(caller.tenant, id, data)
+        return await personas.update_persona(caller.tenant, id, data)
 
     @delete("/{id:str}", summary="Delete a persona of one's own; discussions go on without it")
     async def drop(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> None:
-        await personas.delete(caller.tenant, id)
+        await personas.delete_persona(caller.tenant, id)

@@ -8,11 +8,19 @@ from litestar.params import FromPath, JSONBody
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from moot.server.schemas import AdvisorRules, Cursor, DebateRules, LessonRules, Limit, Rounds, Table
-from moot.services.participants import Seating
-from moot.store.library.presets import LineUps
+from moot.server.schemas import (
+    AdvisorRules,
+    DebateRules,
+    LessonRules,
+    PageCursor,
+    PageLimit,
+    ParticipantList,
+    Rounds,
+)
+from moot.services.participants import ParticipantResolver
+from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
-from moot.types.modes import ModeName, check_mode, usual_mode
+from moot.types.modes import ModeName, check_mode, default_mode
 from moot.types.presets import LineUp, LineUpPage
 from moot.types.primitives import ModelName, Name, new_id
 
@@ -21,7 +29,7 @@ class LineUpDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """All but `name` is as in a discussion that is opened."""
 
     name: Name
-    participants: Table
+    participants: ParticipantList
     mode: ModeName | None = None
     rounds: Rounds = 2
     clerk: ModelName | None = None
@@ -34,7 +42,7 @@ class LineUpChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What is left out stays as it is; null takes away what can be taken away."""
 
     name: Name | UnsetType = UNSET
-    participants: Table | UnsetType = UNSET
+    participants: ParticipantList | UnsetType = UNSET
     mode: ModeName | UnsetType = UNSET
     rounds: Rounds | UnsetType = UNSET
     clerk: ModelName | UnsetType | None = UNSET
@@ -43,74 +51,80 @@ class LineUpChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     directed: LessonRules | UnsetType | None = UNSET
 
 
-async def drafted(seating: Seating, tenant: str, draft: LineUpDraft) -> LineUp:
+async def build_preset(participant_resolver: ParticipantResolver, tenant: str, draft: LineUpDraft) -> LineUp:
     new = LineUp(
         id=new_id("line_up"),
         name=draft.name,
-        mode=draft.mode or usual_mode(draft.participants),
-        participants=await seating.seat(tenant, draft.participants),
+        mode=draft.mode or default_mode(draft.participants),
+        participants=await participant_resolver.resolve_participants(tenant, draft.participants),
         rounds=draft.rounds,
         clerk=draft.clerk,
         debate=None,
-        advisors=draft.advisors.checked() if draft.advisors else None,
+        advisors=draft.advisors.to_advisors() if draft.advisors else None,
         directed=None,
         created_at=time.time(),
     )
     if draft.clerk:
-        seating.check(draft.clerk, "clerk")
-    return _ruled(new, draft.debate, draft.directed)
+        participant_resolver.check_model(draft.clerk, "clerk")
+    return _apply_rules(new, draft.debate, draft.directed)
 
 
-async def changed(seating: Seating, tenant: str, change: LineUpChange, now: LineUp) -> LineUp:
+async def apply_preset_change(
+    participant_resolver: ParticipantResolver, tenant: str, change: LineUpChange, current: LineUp
+) -> LineUp:
     """Return what comes of a change. Those who stay are not looked for again: a persona may be gone, or a model."""
     sent = {name: value for name, value in asdict(change).items() if value is not UNSET}
     if change.participants is not UNSET:
-        sent["participants"] = await seating.seat(tenant, change.participants)
+        sent["participants"] = await participant_resolver.resolve_participants(tenant, change.participants)
     if change.clerk:
-        seating.check(change.clerk, "clerk")
+        participant_resolver.check_model(change.clerk, "clerk")
     if change.advisors:
-        sent["advisors"] = change.advisors.checked()
-    debate = sent.pop("debate", now.debate and DebateRules(**asdict(now.debate)))
-    directed = sent.pop("directed", now.directed and LessonRules(**asdict(now.directed)))
-    return _ruled(replace(now, **sent), debate, directed)
+        sent["advisors"] = change.advisors.to_advisors()
+    debate = sent.pop("debate", current.debate and DebateRules(**asdict(current.debate)))
+    directed = sent.pop("directed", current.directed and LessonRules(**asdict(current.directed)))
+    return _apply_rules(replace(current, **sent), debate, directed)
 
 
-def _ruled(line_up: LineUp, debate: DebateRules | None, directed: LessonRules | None) -> LineUp:
+def _apply_rules(preset: LineUp, debate: DebateRules | None, directed: LessonRules | None) -> LineUp:
     """Give a line-up rules that those who sit there can keep."""
-    check_mode(line_up.mode, line_up.participants)
+    check_mode(preset.mode, preset.participants)
     return replace(
-        line_up,
-        debate=debate.checked(line_up.participants) if debate else None,
-        directed=directed.checked(line_up.participants) if directed else None,
+        preset,
+        debate=debate.to_debate(preset.participants) if debate else None,
+        directed=directed.to_directed(preset.participants) if directed else None,
     )
 
 
-class LineUpRoutes(Controller):
+class PresetRoutes(Controller):
     path = "/api/line-ups"
     tags = ("line_ups",)
 
     @get(summary="List line-ups, newest first")
     async def list(
-        self, caller: Given[Caller], line_ups: Given[LineUps], cursor: Cursor = None, limit: Limit = 50
+        self,
+        caller: Given[Caller],
+        line_ups: Given[Presets],
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
     ) -> LineUpPage:
-        return await line_ups.page(caller.tenant, cursor=cursor, limit=limit)
+        return await line_ups.list_presets(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Keep a line-up")
     async def create(
         self,
         data: JSONBody[LineUpDraft],
         caller: Given[Caller],
-        seating: Given[Seating],
-        line_ups: Given[LineUps],
+        seating: Given[ParticipantResolver],
+        line_ups: Given[Presets],
     ) -> LineUp:
         """It is checked as if a discussion were opened with it."""
-        new = await drafted(seating, caller.tenant, data)
-        await line_ups.add(caller.tenant, new)
+        new = await build_preset(seating, caller.tenant, data)
+        await line_ups.add_preset(caller.tenant, new)
         return new
 
     @get("/{id:str}", summary="Read a line-up")
-    async def read(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[LineUps]) -> LineUp:
-        return await line_ups.get(caller.tenant, id)
+    async def read(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[Presets]) -> LineUp:
+        return await line_ups.get_preset(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a line-up; what is left out stays as it is")
     async def change(
@@ -118,15 +132,15 @@ class LineUpRoutes(Controller):
         id: FromPath[str],
         data: JSONBody[LineUpChange],
         caller: Given[Caller],
-        seating: Given[Seating],
-        line_ups: Given[LineUps],
+        seating: Given[ParticipantResolver],
+        line_ups: Given[Presets],
     ) -> LineUp:
         """Discussions that were opened with it stay as they are."""
-        before = await line_ups.get(caller.tenant, id)
-        after = await changed(seating, caller.tenant, data, before)
-        await line_ups.change(caller.tenant, before, after)
+        before = await line_ups.get_preset(caller.tenant, id)
+        after = await apply_preset_change(seating, caller.tenant, data, before)
+        await line_ups.update_preset(caller.tenant, before, after)
         return after
 
     @delete("/{id:str}", summary="Delete a line-up; discussions that were opened with it stay")
-    async def drop(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[LineUps]) -> None:
-        await line_ups.delete(caller.tenant, id)
+    async def drop(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[Presets]) -> None:
+        await line_ups.delete_preset(caller.tenant, id)

@@ -4,7 +4,7 @@ from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.server.schemas import Cursor, Limit
+from moot.server.schemas import PageCursor, PageLimit
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
 from moot.types.projects import (
@@ -25,19 +25,23 @@ class ProjectRoutes(Controller):
 
     @get(summary="List projects, newest first")
     async def list(
-        self, caller: Given[Caller], projects: Given[Projects], cursor: Cursor = None, limit: Limit = 50
+        self,
+        caller: Given[Caller],
+        projects: Given[Projects],
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
     ) -> ProjectPage:
-        return await projects.page(caller.tenant, cursor=cursor, limit=limit)
+        return await projects.list_projects(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Make a project")
     async def create(
         self, data: JSONBody[ProjectDraft], caller: Given[Caller], projects: Given[Projects]
     ) -> Project:
-        return await projects.create(caller.tenant, data)
+        return await projects.create_project(caller.tenant, data)
 
     @get("/{id:str}", summary="Read a project")
     async def read(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> Project:
-        return await projects.get(caller.tenant, id)
+        return await projects.get_project(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a project; what is left out stays as it is")
     async def change(
@@ -47,11 +51,11 @@ class ProjectRoutes(Controller):
         caller: Given[Caller],
         projects: Given[Projects],
     ) -> Project:
-        return await projects.change(caller.tenant, id, data)
+        return await projects.update_project(caller.tenant, id, data)
 
     @delete("/{id:str}", summary="Delete a project with its posts and patterns; its discussions stay")
     async def drop(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> None:
-        await projects.delete(caller.tenant, id)
+        await projects.delete_project(caller.tenant, id)
 
     @get("/{id:str}/posts", summary="List a project's posts and drafts, newest first")
     async def posts(
@@ -59,10 +63,10 @@ class ProjectRoutes(Controller):
         id: FromPath[str],
         caller: Given[Caller],
         projects: Given[Projects],
-        cursor: Cursor = None,
-        limit: Limit = 50,
+        cursor: PageCursor = None,
+        limit: PageLimit = 50,
     ) -> PostPage:
-        return await projects.posts(caller.tenant, id, cursor=cursor, limit=limit)
+        return await projects.list_posts(caller.tenant, id, cursor=cursor, limit=limit)
 
     @post("/{id:str}/posts", summary="Write a post; once published, it is told to those who discuss")
     async def write(
@@ -79,7 +83,7 @@ class ProjectRoutes(Controller):
         caller: Given[Caller],
         projects: Given[Projects],
     ) -> Post:
-        return await projects.change_post(caller.tenant, id, post_id, data)
+        return await projects.update_post(caller.tenant, id, post_id, data)
 
     @delete("/{id:str}/posts/{post_id:str}", summary="Delete a post")
     async def unwrite(

@@ -14,13 +14,13 @@ from moot.store.accounts.provider_keys import ProviderKeys
 from moot.types.accounts import Caller, StoredKey
 from moot.types.errors import NotFound, UsageError
 
-LONGEST_KEY = 500
+MAX_KEY_LENGTH = 500
 
 KeyStatus = Literal["own", "server", "missing", "not needed"]
 
 
 class NewKey(Struct, frozen=True, forbid_unknown_fields=True):
-    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
+    key: Annotated[str, Meta(min_length=1, max_length=MAX_KEY_LENGTH)]
 
     def __repr__(self) -> str:
         return "NewKey([key])"
@@ -37,7 +37,7 @@ class ProviderStatus(Struct, frozen=True, kw_only=True):
     stored_at: float | None
 
 
-class KeyRoutes(Controller):
+class ProviderKeyRoutes(Controller):
     path = "/api"
     tags = ("providers",)
 
@@ -45,8 +45,8 @@ class KeyRoutes(Controller):
     async def providers(
         self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
     ) -> Sequence[ProviderStatus]:
-        stored = await provider_keys.of(caller.tenant)
-        return [_status(registry, name, own_key(registry, name, stored)) for name in registry]
+        stored = await provider_keys.list_keys(caller.tenant)
+        return [_provider_status(registry, name, own_key(registry, name, stored)) for name in registry]
 
     @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
     async def put_key(
@@ -60,34 +60,34 @@ class KeyRoutes(Controller):
         """Store it for the address that the provider has now; should that change, it is not sent there."""
         if provider not in registry:
             raise NotFound(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
-        if not registry.takes_key(provider) or not registry.origin(provider):
+        if not registry.takes_key(provider) or not registry.provider_origin(provider):
             raise UsageError(f"{provider} takes no key.")
         if not data.key.isascii() or not data.key.isprintable() or " " in data.key:
             raise UsageError(
                 "key: it has only visible ASCII characters: paste it without spaces or line breaks."
             )
-        await provider_keys.put(caller.tenant, provider, registry.origin(provider), data.key)
+        await provider_keys.store_key(caller.tenant, provider, registry.provider_origin(provider), data.key)
 
     @delete("/keys/{provider:str}", summary="Delete one's own key for a provider")
     async def drop_key(
         self, provider: FromPath[str], caller: Given[Caller], provider_keys: Given[ProviderKeys]
     ) -> None:
-        await provider_keys.drop(caller.tenant, provider)
+        await provider_keys.delete_key(caller.tenant, provider)
 
 
-def own_key(registry: Registry, name: str, stored: Mapping[str, StoredKey]) -> StoredKey | None:
+def own_key(registry: Registry, name: str, stored_keys: Mapping[str, StoredKey]) -> StoredKey | None:
     """Find one's own key for a provider; one that was stored for another address is none."""
-    found = stored.get(name)
-    return found if found is not None and found.origin == registry.origin(name) else None
+    found = stored_keys.get(name)
+    return found if found is not None and found.origin == registry.provider_origin(name) else None
 
 
-def _status(registry: Registry, name: str, own: StoredKey | None) -> ProviderStatus:
+def _provider_status(registry: Registry, name: str, own: StoredKey | None) -> ProviderStatus:
     return ProviderStatus(
         name=name,
-        api=registry.api(name),
-        origin=registry.origin(name),
+        api=registry.provider_api(name),
+        origin=registry.provider_origin(name),
         key=key_status(registry, name, own),
-        variables=registry.key_names(name),
+        variables=registry.sendable_key_variables(name),
         stored_at=own.created_at if own else None,
     )
 
@@ -98,4 +98,4 @@ def key_status(registry: Registry, name: str, own: StoredKey | None) -> KeyStatu
         return "own"
     if not registry.takes_key(name):
         return "not needed"
-    return "server" if registry.keys(name) else "missing"
+    return "server" if registry.server_keys(name) else "missing"

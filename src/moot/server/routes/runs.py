@@ -7,16 +7,16 @@ from litestar.di import NamedDependency as Given
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
-from moot.engine.events.hub import Feeds
-from moot.server.event_cursors import number, resync
-from moot.server.rate_limits import start_rate
+from moot.engine.events.hub import EventHub
+from moot.server.event_cursors import parse_event_seq, resync_frame
+from moot.server.rate_limits import model_request_rate
 from moot.server.schemas import Retry, StopWish
-from moot.server.sse import MEDIA_TYPE, Readers
-from moot.services.participants import Seating
-from moot.services.retries import Retrying
-from moot.services.run_reports import Report, Reports, Thread
+from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
+from moot.services.participants import ParticipantResolver
+from moot.services.retries import RetryService
+from moot.services.run_reports import Report, RunReports, Thread
 from moot.store.discussions.discussions import Discussions
-from moot.store.runs.event_log import Events
+from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.discussion_events import Generating
@@ -29,21 +29,21 @@ class LaneRoutes(Controller):
 
     @get("/lanes/{participant:str}/messages", summary="What a participant was told, and what it answered")
     async def messages(
-        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], reports: Given[Reports]
+        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], reports: Given[RunReports]
     ) -> Thread:
         """Return the thread of one lane as it stands, also while it is being written."""
-        return await reports.thread(caller.tenant, id, participant)
+        return await reports.lane_thread(caller.tenant, id, participant)
 
     @post("/lanes/{participant:str}/stop", status_code=200, summary="Stop one participant of a run")
     async def stop(
         self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], runs: Given[Runs]
     ) -> Run:
-        return await runs.wish_stop(caller.tenant, id, participant)
+        return await runs.request_stop(caller.tenant, id, participant)
 
     @post(
         "/lanes/{participant:str}/retry",
         status_code=202,
-        guards=[start_rate],
+        guards=[model_request_rate],
         summary="Let a participant that failed try again, perhaps with another model",
     )
     async def retry(
@@ -51,8 +51,8 @@ class LaneRoutes(Controller):
         id: FromPath[str],
         participant: FromPath[str],
         caller: Given[Caller],
-        retrying: Given[Retrying],
-        seating: Given[Seating],
+        retrying: Given[RetryService],
+        seating: Given[ParticipantResolver],
         data: JSONBody[Retry | None] = None,
     ) -> Run:
         """While the others of its stage speak, it speaks with them; else the run goes on once more.
@@ -61,20 +61,22 @@ class LaneRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            seating.check(model, "model")
-        return await retrying.again(caller, id, participant, model)
+            seating.check_model(model, "model")
+        return await retrying.retry_run(caller, id, participant, model)
 
     @post(
         "/retry-failed",
         status_code=202,
-        guards=[start_rate],
+        guards=[model_request_rate],
         summary="Let all participants that failed try again",
     )
-    async def retry_failed(self, id: FromPath[str], caller: Given[Caller], retrying: Given[Retrying]) -> Run:
-        return await retrying.again(caller, id)
+    async def retry_failed(
+        self, id: FromPath[str], caller: Given[Caller], retrying: Given[RetryService]
+    ) -> Run:
+        return await retrying.retry_run(caller, id)
 
 
-After = Annotated[
+AfterSeq = Annotated[
     int | None,
     QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The number of the last event you have"),
 ]
@@ -88,8 +90,8 @@ class RunRoutes(Controller):
     tags = ("runs",)
 
     @get("/{id:str}", summary="How a run stands, and what was found in it")
-    async def read(self, id: FromPath[str], caller: Given[Caller], reports: Given[Reports]) -> Report:
-        return await reports.of(caller.tenant, id)
+    async def read(self, id: FromPath[str], caller: Given[Caller], reports: Given[RunReports]) -> Report:
+        return await reports.get_report(caller.tenant, id)
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
     async def stop(
@@ -100,38 +102,40 @@ class RunRoutes(Controller):
         data: JSONBody[StopWish | None] = None,
     ) -> Run:
         """What was said so far is kept. A run that is over stays as it is."""
-        return await runs.wish_stop(caller.tenant, id, data.participant if data else None)
+        return await runs.request_stop(caller.tenant, id, data.participant if data else None)
 
     @get(
         "/{id:str}/events",
         summary="The events of a run, as server-sent events",
-        media_type=MEDIA_TYPE,
+        media_type=SSE_MEDIA_TYPE,
         responses={204: ResponseSpec(None, description="The run is over, and you have all of it")},
     )
     async def events(
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        events: Given[Events],
-        feeds: Given[Feeds],
-        readers: Given[Readers],
-        after: After = None,
+        events: Given[EventLog],
+        feeds: Given[EventHub],
+        readers: Given[SseConnections],
+        after: AfterSeq = None,
         last_event_id: LastEventId = None,
     ) -> Response[str]:
         """Go on after the given number; 204 when the run is over and there is nothing after it.
 
         A number that this run never had is answered with a `resync` event and everything from the start.
         """
-        run = await events.standing(caller.tenant, id)
-        asked = number(last_event_id) if last_event_id is not None else after or 0
-        if asked is None or asked > run.newest:
-            return readers.stream(feeds.follow(id, 0, run), caller, opening=resync(id))
-        if asked == run.newest and not run.live:
+        run = await events.run_progress(caller.tenant, id)
+        asked = parse_event_seq(last_event_id) if last_event_id is not None else after or 0
+        if asked is None or asked > run.last_seq:
+            return readers.stream_response(
+                feeds.subscribe(id, 0, run), caller, opening_frame=resync_frame(id)
+            )
+        if asked == run.last_seq and not run.live:
             return Response("", status_code=204)
-        return readers.stream(feeds.follow(id, asked, run), caller)
+        return readers.stream_response(feeds.subscribe(id, asked, run), caller)
 
 
 @get("/api/activity", tags=RunRoutes.tags, summary="Where models are speaking now")
 async def activity(caller: Given[Caller], discussions: Given[Discussions]) -> tuple[Generating, ...]:
     """Name your discussions in which runs are waiting or going on, and how many."""
-    return await discussions.generating(caller.tenant)
+    return await discussions.live_run_counts(caller.tenant)

@@ -8,49 +8,52 @@ from litestar.di import Provide
 from litestar.params import FromPath
 from litestar.response import Stream
 
-from moot.server.routes.files import HARMLESS, disposition
+from moot.server.routes.files import SAFE_FILE_HEADERS, content_disposition
 from moot.store.discussions.discussions import Discussions
-from moot.transcript.export import Form, Transcripts, file_name
-from moot.transcript.html_format import POLICY, Page
-from moot.transcript.json_format import Document
-from moot.transcript.markdown_format import Markdown
+from moot.transcript.export import TranscriptExporter, TranscriptFormat, transcript_file_name
+from moot.transcript.html_format import CONTENT_SECURITY_POLICY, HtmlFormat
+from moot.transcript.json_format import JsonFormat
+from moot.transcript.markdown_format import MarkdownFormat
 from moot.types.accounts import Caller
 
-Written = Callable[[Form], Stream]
+TranscriptResponder = Callable[[TranscriptFormat], Stream]
 
 
-async def _written(
-    id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions], transcripts: Given[Transcripts]
-) -> Written:
-    discussion = await discussions.get(caller.tenant, id)
+async def _provide_responder(
+    id: FromPath[str],
+    caller: Given[Caller],
+    discussions: Given[Discussions],
+    transcripts: Given[TranscriptExporter],
+) -> TranscriptResponder:
+    discussion = await discussions.get_discussion(caller.tenant, id)
 
-    def write(form: Form) -> Stream:
+    def respond(transcript_format: TranscriptFormat) -> Stream:
         headers = {
-            **HARMLESS,
-            "Content-Security-Policy": f"sandbox; {POLICY}",
-            "Content-Disposition": disposition(file_name(discussion, form)),
+            **SAFE_FILE_HEADERS,
+            "Content-Security-Policy": f"sandbox; {CONTENT_SECURITY_POLICY}",
+            "Content-Disposition": content_disposition(transcript_file_name(discussion, transcript_format)),
         }
-        pieces = transcripts.pieces(caller.tenant, discussion, form)
-        return Stream(pieces, media_type=form.media_type, headers=headers)
+        pieces = transcripts.export_chunks(caller.tenant, discussion, transcript_format)
+        return Stream(pieces, media_type=transcript_format.media_type, headers=headers)
 
-    return write
+    return respond
 
 
 class TranscriptRoutes(Controller):
     path = "/api/discussions/{id:str}"
     tags = ("transcripts",)
-    dependencies = {"written": Provide(_written)}  # noqa: RUF012 - so Litestar declares it
+    dependencies = {"written": Provide(_provide_responder)}  # noqa: RUF012 - so Litestar declares it
 
-    @get("/transcript.md", media_type=Markdown.media_type, summary="A discussion as Markdown")
-    async def markdown(self, written: Given[Written]) -> Stream:
-        return written(Markdown())
+    @get("/transcript.md", media_type=MarkdownFormat.media_type, summary="A discussion as Markdown")
+    async def markdown(self, written: Given[TranscriptResponder]) -> Stream:
+        return written(MarkdownFormat())
 
-    @get("/transcript.json", media_type=Document.media_type, summary="A discussion as JSON")
-    async def document(self, written: Given[Written]) -> Stream:
+    @get("/transcript.json", media_type=JsonFormat.media_type, summary="A discussion as JSON")
+    async def document(self, written: Given[TranscriptResponder]) -> Stream:
         """Tell all that people may see of a discussion, in a shape whose version is in its `moot`."""
-        return written(Document())
+        return written(JsonFormat())
 
-    @get("/transcript.html", media_type=Page.media_type, summary="A discussion as a page to look at")
-    async def page(self, written: Given[Written]) -> Stream:
+    @get("/transcript.html", media_type=HtmlFormat.media_type, summary="A discussion as a page to look at")
+    async def page(self, written: Given[TranscriptResponder]) -> Stream:
         """Write one file with its own style: no script is in it, and nothing is loaded from anywhere."""
-        return written(Page())
+        return written(HtmlFormat())

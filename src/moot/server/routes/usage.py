@@ -8,22 +8,22 @@ from litestar.di import NamedDependency as Given
 from litestar.params import FromQuery, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from moot.engine.attachments import Attaching
+from moot.engine.attachments import Attachments
 from moot.engine.cost.forecast import Forecast
-from moot.server.draft_validation import Drafts
-from moot.server.schemas import DiscussionDraft, Id, Table, said
-from moot.services.billing import Treasury
-from moot.services.discussions import Hall
-from moot.services.run_plans import Planning
+from moot.server.draft_validation import DraftValidator
+from moot.server.schemas import DiscussionDraft, Id, ParticipantList, require_text
+from moot.services.billing import BudgetService
+from moot.services.discussions import DiscussionService
+from moot.services.run_plans import RunPlanner
 from moot.store.billing.budgets import Budgets
-from moot.store.billing.usage import Bills, By
+from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.discussions.discussions import Discussions
 from moot.types.accounts import Caller
 from moot.types.billing import Budget, Spending, SpendingOn
 from moot.types.discussions import Message
-from moot.types.errors import UsageError, wanted_by
+from moot.types.errors import UsageError, prefix_not_found
 
-OF_A_MESSAGE = frozenset({"discussion", "message", "to", "files", "cap"})
+ESTIMATE_MESSAGE_FIELDS = frozenset({"discussion", "message", "to", "files", "cap"})
 
 
 class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields
 
     discussion: Id | None = None
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
-    participants: Table | None = None  # type: ignore[assignment]
+    participants: ParticipantList | None = None  # type: ignore[assignment]
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
@@ -47,60 +47,60 @@ class BudgetRoutes(Controller):
 
     @get("/budget", summary="Say how this week's budget stands")
     async def read(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
-        return await budgets.standing(caller.account)
+        return await budgets.current_budget(caller.account)
 
     @post("/budget/re-up", status_code=200, summary="Begin this week's budget anew, once in a week")
     async def re_up(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
-        return await budgets.re_up(caller.account)
+        return await budgets.reset_week(caller.account)
 
     @post("/estimate", status_code=200, summary="Say what something would cost; nothing is asked")
     async def estimate(
         self,
         data: JSONBody[Supposed],
         caller: Given[Caller],
-        attaching: Given[Attaching],
+        attaching: Given[Attachments],
         budgets: Given[Budgets],
         discussions: Given[Discussions],
-        drafts: Given[Drafts],
-        hall: Given[Hall],
-        planning: Given[Planning],
-        treasury: Given[Treasury],
+        drafts: Given[DraftValidator],
+        hall: Given[DiscussionService],
+        planning: Given[RunPlanner],
+        treasury: Given[BudgetService],
     ) -> Estimate:
         """Guess the calls of a run, the tokens of each and their prices."""
         if data.discussion is not None:
-            said(data.message)
-            with wanted_by("discussion"):
-                discussion = await discussions.get(caller.tenant, data.discussion)
-            _refuse_rules(data)
+            require_text(data.message)
+            with prefix_not_found("discussion"):
+                discussion = await discussions.get_discussion(caller.tenant, data.discussion)
+            _reject_discussion_settings(data)
         elif data.participants is not None:
-            opening = await drafts.opening(caller, data, data.participants)
-            discussion = hall.drafted(opening, data.language or "en")
+            opening = await drafts.validate_draft(caller, data, data.participants)
+            discussion = hall.draft_discussion(opening, data.language or "en")
         else:
             raise UsageError("participants: name models, or a discussion that exists.")
-        plan = await planning.plan(caller.tenant, discussion, to=data.to)
-        await attaching.check(caller.tenant, data.files, plan)
-        forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
-        return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
+        plan = await planning.plan_run(caller.tenant, discussion, to=data.to)
+        await attaching.validate_attachments(caller.tenant, data.files, plan)
+        forecast = await treasury.forecast_run(caller, plan, _draft_message(data), data.discussion)
+        return Estimate(forecast=forecast, left=(await budgets.current_budget(caller.account)).left)
 
 
-def _refuse_rules(data: Supposed) -> None:
+def _reject_discussion_settings(data: Supposed) -> None:
     """Refuse what a discussion that exists has of its own, and a message to it cannot change."""
     nothing = Supposed(message=data.message)
     for name in Supposed.__struct_fields__:
-        if name not in OF_A_MESSAGE and getattr(data, name) != getattr(nothing, name):
+        if name not in ESTIMATE_MESSAGE_FIELDS and getattr(data, name) != getattr(nothing, name):
             raise UsageError(
                 f"{name}: the discussion has its own: leave it out, or leave the discussion out."
             )
 
 
-def _message(data: Supposed) -> Message:
+def _draft_message(data: Supposed) -> Message:
     """Make the message that would be stored, with all of it that anybody reads."""
     files = tuple(dict.fromkeys(data.files)) or None
     return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)
 
 
-DAYS = 30
-DAY = 24 * 3600.0
+DEFAULT_DAYS = 30
+DAY_SECONDS = 24 * 3600.0
 
 Since = Annotated[date | None, QueryParameter(description="The first day, UTC; else 30 days are shown")]
 Until = Annotated[date | None, QueryParameter(description="The last day, UTC; else today")]
@@ -111,7 +111,7 @@ class UsageReport(Struct, frozen=True, kw_only=True):
 
     since: date
     until: date
-    by: By
+    by: GroupBy
     total: Spending
     rows: tuple[SpendingOn, ...]
 
@@ -124,19 +124,21 @@ class UsageRoutes(Controller):
     async def read(
         self,
         caller: Given[Caller],
-        bills: Given[Bills],
+        bills: Given[UsageReports],
         since: Since = None,
         until: Until = None,
-        by: FromQuery[By] = "day",
+        by: FromQuery[GroupBy] = "day",
     ) -> UsageReport:
         """Days are those of UTC, in their order; of everything else the dearest comes first."""
         last = until or datetime.now(UTC).date()
-        first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
+        first = since or date.fromordinal(max(1, last.toordinal() - DEFAULT_DAYS + 1))
         if first > last:
             raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
-        bill = await bills.bill(caller.account, _begin(first), _begin(last) + DAY, by)
+        bill = await bills.account_usage(
+            caller.account, _day_start(first), _day_start(last) + DAY_SECONDS, by
+        )
         return UsageReport(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
 
 
-def _begin(day: date) -> float:
+def _day_start(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()

@@ -6,9 +6,9 @@ from litestar.params import FromPath, JSONBody
 
 from moot.server.rate_limits import message_rate
 from moot.server.routes.discussions import Accepted
-from moot.server.schemas import ChosenVersion, IdempotencyKey, OtherModel, OtherWords, said
-from moot.services.participants import Seating
-from moot.services.versions import Revising
+from moot.server.schemas import ChosenVersion, IdempotencyKey, OtherModel, OtherWords, require_text
+from moot.services.participants import ParticipantResolver
+from moot.services.versions import VersionService
 from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.versions import Versions
@@ -24,8 +24,8 @@ class VersionRoutes(Controller):
         id: FromPath[str],
         turn: FromPath[str],
         caller: Given[Caller],
-        revising: Given[Revising],
-        seating: Given[Seating],
+        revising: Given[VersionService],
+        seating: Given[ParticipantResolver],
         data: JSONBody[OtherModel | None] = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
@@ -36,8 +36,8 @@ class VersionRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            seating.check(model, "model")
-        started = await revising.again(caller, id, turn, model, idempotency_key)
+            seating.check_model(model, "model")
+        started = await revising.regenerate_answer(caller, id, turn, model, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
     @patch(summary="Put other words in the place of what was said")
@@ -47,16 +47,18 @@ class VersionRoutes(Controller):
         turn: FromPath[str],
         data: JSONBody[OtherWords],
         caller: Given[Caller],
-        revising: Given[Revising],
+        revising: Given[VersionService],
     ) -> Message:
         """Make a version of an answer, or of a person's message, that is seen from now on. Refused while the table speaks."""
-        return await revising.edit(caller, id, turn, said(data.content.replace("\0", ""), "content"))
+        return await revising.edit_turn(
+            caller, id, turn, require_text(data.content.replace("\0", ""), "content")
+        )
 
     @get("/versions", summary="List the versions of a turn, oldest first")
     async def versions(
-        self, id: FromPath[str], turn: FromPath[str], caller: Given[Caller], revising: Given[Revising]
+        self, id: FromPath[str], turn: FromPath[str], caller: Given[Caller], revising: Given[VersionService]
     ) -> Versions:
-        return await revising.versions(caller, id, turn)
+        return await revising.list_versions(caller, id, turn)
 
     @post("/choose", status_code=200, summary="Let an earlier version be current again")
     async def choose(
@@ -65,7 +67,7 @@ class VersionRoutes(Controller):
         turn: FromPath[str],
         data: JSONBody[ChosenVersion],
         caller: Given[Caller],
-        revising: Given[Revising],
+        revising: Given[VersionService],
     ) -> Message:
         """What was said since stays as it was: it was said after the other version. Refused while the table speaks."""
-        return await revising.choose(caller, id, turn, data.version)
+        return await revising.select_version(caller, id, turn, data.version)

@@ -8,42 +8,46 @@ from litestar.di import NamedDependency as Given
 from litestar.di import Provide
 from litestar.params import FromPath, QueryParameter
 
-from moot.engine.whiteboards import Boards
-from moot.server.routes.files import HARMLESS
-from moot.services.image_renderer import Painter
+from moot.engine.whiteboards import Whiteboards
+from moot.server.routes.files import SAFE_FILE_HEADERS
+from moot.services.image_renderer import ImageRenderer
 from moot.types.accounts import Caller
-from moot.whiteboard.render.svg import svg
+from moot.whiteboard.render.svg import render_svg
 from moot.whiteboard.state import Board
 
-Run = Annotated[str | None, QueryParameter(description="Only what was drawn until the end of this run")]
-Seq = Annotated[
+RunFilter = Annotated[str | None, QueryParameter(description="Only what was drawn until the end of this run")]
+SeqFilter = Annotated[
     int | None,
     QueryParameter(ge=0, schema_extra={"minimum": 0}, description="And until this event of that run"),
 ]
 
-Dark = Annotated[bool, QueryParameter(description="For a dark page: light on dark")]
+DarkTheme = Annotated[bool, QueryParameter(description="For a dark page: light on dark")]
 
 
-async def _board(
-    id: FromPath[str], caller: Given[Caller], boards: Given[Boards], run: Run = None, seq: Seq = None
+async def _load_board(
+    id: FromPath[str],
+    caller: Given[Caller],
+    boards: Given[Whiteboards],
+    run: RunFilter = None,
+    seq: SeqFilter = None,
 ) -> Board:
-    return await boards.at(caller.tenant, id, run, seq)
+    return await boards.whiteboard_at(caller.tenant, id, run, seq)
 
 
-class BoardRoutes(Controller):
+class WhiteboardRoutes(Controller):
     path = "/api/discussions/{id:str}"
     tags = ("whiteboard",)
-    dependencies = {"board": Provide(_board)}  # noqa: RUF012 - so Litestar declares it
+    dependencies = {"board": Provide(_load_board)}  # noqa: RUF012 - so Litestar declares it
 
     @get("/board", summary="The whiteboard, element by element")
     async def read(self, board: Given[Board]) -> Board:
         return board
 
     @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
-    async def drawing(self, board: Given[Board], dark: Dark = False) -> Response[str]:
-        drawn = await asyncio.to_thread(svg, board, dark=dark)
-        return Response(drawn, media_type="image/svg+xml", headers=HARMLESS)
+    async def drawing(self, board: Given[Board], dark: DarkTheme = False) -> Response[str]:
+        drawn = await asyncio.to_thread(render_svg, board, dark=dark)
+        return Response(drawn, media_type="image/svg+xml", headers=SAFE_FILE_HEADERS)
 
     @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
-    async def picture(self, board: Given[Board], painter: Given[Painter]) -> Response[bytes]:
-        return Response(await painter.png(board), media_type="image/png", headers=HARMLESS)
+    async def picture(self, board: Given[Board], painter: Given[ImageRenderer]) -> Response[bytes]:
+        return Response(await painter.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS)

@@ -11,26 +11,32 @@ from contextlib import aclosing, contextmanager
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.engine.model_resolution import Chains
-from moot.engine.turns.structured_output import Shaped
-from moot.engine.turns.token_estimates import room
-from moot.engine.waits import patiently
-from moot.prompts.tasks.evaluation import Rewritten, Role, rewriting, small_change, verdicts
-from moot.services.evaluations.judge import Answered, Court
-from moot.services.model_tasks import Errands
-from moot.services.prompt_replay import Retelling, Told
+from moot.engine.model_resolution import ResolveModel
+from moot.engine.turns.structured_output import StructuredResult
+from moot.engine.turns.token_estimates import max_prompt_chars
+from moot.engine.waits import retry_while_unavailable
+from moot.prompts.tasks.evaluation import (
+    RewriteAnswer,
+    RewriteTarget,
+    require_small_change,
+    rewrite_request,
+    sort_verdicts,
+)
+from moot.services.evaluations.judge import EvaluatedAnswer, Judge
+from moot.services.model_tasks import ModelTasks
+from moot.services.prompt_replay import PromptReplay, ReplayedPrompt
 from moot.store.database import Database
-from moot.store.library.evaluations import BUSY, Trials, refuse_if_accepted
+from moot.store.library.evaluations import BEING_IMPROVED, Evaluations, reject_if_applied
 from moot.store.library.personas import Personas
-from moot.streaming.lesson_turn import spoken_in
+from moot.streaming.lesson_turn import extract_speech
 from moot.types.accounts import Caller
-from moot.types.billing import Payer, total
+from moot.types.billing import Payer, sum_costs
 from moot.types.errors import Conflict, MootError, NotFound, ProviderError
-from moot.types.evaluations import Outcome, Round, Trial, best, outcome
+from moot.types.evaluations import ImprovementOutcome, Round, Trial, best_round, improvement_outcome
 from moot.types.events import Answer, TurnEnded
-from moot.types.faults import fault
+from moot.types.faults import make_fault
 
-CHANGED = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
+PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
 
 
 class Improving(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
@@ -62,151 +68,178 @@ class RoundEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="round
 class Improved(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
     """It is over: all assertions pass, all rounds are used, or it failed, and `message` says what to do."""
 
-    outcome: Outcome
+    outcome: ImprovementOutcome
     trial: Trial
     message: str = ""
 
 
-Progress = Improving | Tried | AnsweredAgain | RoundEnded | Improved
+ImprovementEvent = Improving | Tried | AnsweredAgain | RoundEnded | Improved
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class ImprovementCase(Struct, frozen=True, kw_only=True):
     """What is improved, for whom, and what an answer to the same needs."""
 
     caller: Caller
-    answered: Answered
-    told: Told
-    role: Role
+    evaluated_answer: EvaluatedAnswer
+    replayed_prompt: ReplayedPrompt
+    role: RewriteTarget
 
     @property
     def payer(self) -> Payer:
         return Payer(
             tenant=self.caller.tenant,
             account=self.caller.account,
-            discussion=self.answered.message.discussion,
+            discussion=self.evaluated_answer.message.discussion,
         )
 
 
-class Improvements:
+class PersonaImprover:
     def __init__(
         self,
         database: Database,
         worker: str,
-        court: Court,
+        judge: Judge,
         personas: Personas,
-        chains: Chains,
-        errands: Errands,
+        resolve_model: ResolveModel,
+        model_tasks: ModelTasks,
     ) -> None:
         self._worker = worker
-        self._court = court
+        self._judge = judge
         self._personas = personas
-        self._chains = chains
-        self._errands = errands
-        self._trials = Trials(database)
-        self._retelling = Retelling(database)
-        self._going_on: set[str] = set()
+        self._resolve_model = resolve_model
+        self._model_tasks = model_tasks
+        self._evaluations = Evaluations(database)
+        self._prompt_replay = PromptReplay(database)
+        self._running: set[str] = set()
 
-    async def improve(self, caller: Caller, id: str) -> AsyncGenerator[Progress, None]:
+    async def improve_persona(self, caller: Caller, id: str) -> AsyncGenerator[ImprovementEvent, None]:
         """Go on with a trial until all of it passes or its rounds are used; whatever refuses it is raised at first."""
-        trial = await self._trials.get(caller.tenant, id)
-        refuse_if_accepted(trial)
-        case = await self.case(caller, trial)
-        for model in {trial.judge, case.told.who.model}:
-            await self._chains(caller.tenant, model)  # a key that is missing is told before anything is paid
-        async with self._errands.within_budget(caller.account):
+        trial = await self._evaluations.get_evaluation(caller.tenant, id)
+        reject_if_applied(trial)
+        case = await self.build_case(caller, trial)
+        for model in {trial.judge, case.replayed_prompt.participant.model}:
+            await self._resolve_model(
+                caller.tenant, model
+            )  # a key that is missing is told before anything is paid
+        async with self._model_tasks.within_budget(caller.account):
             pass
-        with self._alone(id):
-            trial = await self._trials.hold(caller.tenant, id, self._worker)
+        with self._run_exclusively(id):
+            trial = await self._evaluations.acquire_evaluation(caller.tenant, id, self._worker)
             try:
                 yield Improving(trial=trial)
-                async with aclosing(self._rounds(case, trial)) as rounds:
+                async with aclosing(self._run_rounds(case, trial)) as rounds:
                     async for event in rounds:
                         yield event
             finally:
-                await patiently(lambda: self._trials.let_go(caller.tenant, id, self._worker))
+                await retry_while_unavailable(
+                    lambda: self._evaluations.release_evaluation(caller.tenant, id, self._worker)
+                )
 
-    async def case(self, caller: Caller, trial: Trial) -> Case:
+    async def build_case(self, caller: Caller, evaluation: Trial) -> ImprovementCase:
         """Put together what a trial is about; its persona must be as it was when it answered."""
-        answered = await self._court.answered(caller.tenant, trial.message)
-        told = await self._retelling.of(caller.tenant, answered.message)
-        role = await self._role(caller.tenant, told)
-        return Case(caller=caller, answered=answered, told=told, role=role)
+        answered = await self._judge.find_answer(caller.tenant, evaluation.message)
+        told = await self._prompt_replay.replay_prompt(caller.tenant, answered.message)
+        role = await self._find_role(caller.tenant, told)
+        return ImprovementCase(caller=caller, evaluated_answer=answered, replayed_prompt=told, role=role)
 
-    async def _role(self, tenant: str, told: Told) -> Role:
-        as_told = told.plan.personas.get(told.who.id, "")
-        if told.who.persona is None or not as_told:
-            return Role(who=told.who)
+    async def _find_role(self, tenant: str, replayed_prompt: ReplayedPrompt) -> RewriteTarget:
+        as_told = replayed_prompt.plan.personas.get(replayed_prompt.participant.id, "")
+        if replayed_prompt.participant.persona is None or not as_told:
+            return RewriteTarget(participant=replayed_prompt.participant)
         try:
-            role = Role(who=told.who, persona=await self._personas.get(tenant, told.who.persona))
+            role = RewriteTarget(
+                participant=replayed_prompt.participant,
+                persona=await self._personas.get_persona(tenant, replayed_prompt.participant.persona),
+            )
         except NotFound:
-            raise Conflict(CHANGED) from None
-        if role.told(role.text) != as_told:
-            raise Conflict(CHANGED)
+            raise Conflict(PERSONA_CHANGED_MESSAGE) from None
+        if role.render_prompt(role.text) != as_told:
+            raise Conflict(PERSONA_CHANGED_MESSAGE)
         return role
 
-    def refuse_if_going_on(self, id: str) -> None:
+    def reject_if_running(self, id: str) -> None:
         """Refuse what cannot be done while this process improves a trial."""
-        if id in self._going_on:
-            raise Conflict(BUSY)
+        if id in self._running:
+            raise Conflict(BEING_IMPROVED)
 
     @contextmanager
-    def _alone(self, id: str) -> Iterator[None]:
-        self.refuse_if_going_on(id)
-        self._going_on.add(id)
+    def _run_exclusively(self, id: str) -> Iterator[None]:
+        self.reject_if_running(id)
+        self._running.add(id)
         try:
             yield
         finally:
-            self._going_on.discard(id)
+            self._running.discard(id)
 
-    async def _rounds(self, case: Case, trial: Trial) -> AsyncGenerator[Progress, None]:
+    async def _run_rounds(
+        self, case: ImprovementCase, evaluation: Trial
+    ) -> AsyncGenerator[ImprovementEvent, None]:
         try:
-            while (over := outcome(trial)) is None:
-                number = len(trial.rounds) + 1
-                rewritten = await self._rewritten(case, trial)
-                new = rewritten.needed()
+            while (over := improvement_outcome(evaluation)) is None:
+                number = len(evaluation.rounds) + 1
+                rewritten = await self._rewrite_persona(case, evaluation)
+                new = rewritten.unwrap()
                 yield Tried(round=number, change=new.change, description=new.description)
-                answer = await self._answer(case, new.description)
+                answer = await self._regenerate_answer(case, new.description)
                 yield AnsweredAgain(round=number, answer=answer.message.text)
-                trial = await self._judged(case, trial, rewritten, answer)
-                yield RoundEnded(number=number, round=trial.rounds[-1])
-            yield Improved(outcome=over, trial=trial)
+                evaluation = await self._judge_round(case, evaluation, rewritten, answer)
+                yield RoundEnded(number=number, round=evaluation.rounds[-1])
+            yield Improved(outcome=over, trial=evaluation)
         except MootError as error:  # such as a model that fails, or a budget that is spent meanwhile
-            yield Improved(outcome="failed", trial=trial, message=str(error))
+            yield Improved(outcome="failed", trial=evaluation, message=str(error))
 
-    async def _rewritten(self, case: Case, trial: Trial) -> Shaped[Rewritten]:
-        found = best(trial.rounds)
+    async def _rewrite_persona(
+        self, case: ImprovementCase, evaluation: Trial
+    ) -> StructuredResult[RewriteAnswer]:
+        found = best_round(evaluation.rounds)
         text = found.description if found else case.role.text
-        chain = await self._chains(case.caller.tenant, trial.judge)
-        place = await asyncio.to_thread(room, chain)
-        asking = rewriting(case.role, trial, case.answered.question, case.answered.message.content, place)
-        async with self._errands.within_budget(case.caller.account):
-            return await self._errands.ask(
-                case.payer, "improvement", chain, asking, Rewritten, small_change(case.role, text)
+        chain = await self._resolve_model(case.caller.tenant, evaluation.judge)
+        place = await asyncio.to_thread(max_prompt_chars, chain)
+        asking = rewrite_request(
+            case.role,
+            evaluation,
+            case.evaluated_answer.question,
+            case.evaluated_answer.message.content,
+            place,
+        )
+        async with self._model_tasks.within_budget(case.caller.account):
+            return await self._model_tasks.run_structured_task(
+                case.payer, "improvement", chain, asking, RewriteAnswer, require_small_change(case.role, text)
             )
 
-    async def _answer(self, case: Case, description: str) -> TurnEnded:
+    async def _regenerate_answer(self, case: ImprovementCase, description: str) -> TurnEnded:
         """Answer the very same again, in the part as it was rewritten."""
-        chain = await self._chains(case.caller.tenant, case.told.who.model)
-        asking = case.told.request(case.role.told(description))
-        async with self._errands.within_budget(case.caller.account):
-            ended = await self._errands.answer(case.payer, "improvement", chain, asking)
+        chain = await self._resolve_model(case.caller.tenant, case.replayed_prompt.participant.model)
+        asking = case.replayed_prompt.build_request(case.role.render_prompt(description))
+        async with self._model_tasks.within_budget(case.caller.account):
+            ended = await self._model_tasks.stream_text_task(case.payer, "improvement", chain, asking)
         if ended.status != "completed":
-            raise ProviderError(ended.fault or fault("bad_response", f"{ended.model} gave no whole answer."))
-        if case.answered.message.script is None:
+            raise ProviderError(
+                ended.fault or make_fault("bad_response", f"{ended.model} gave no whole answer.")
+            )
+        if case.evaluated_answer.message.script is None:
             return ended
-        return replace(ended, message=Answer(text=spoken_in(ended.message.text)))
+        return replace(ended, message=Answer(text=extract_speech(ended.message.text)))
 
-    async def _judged(
-        self, case: Case, trial: Trial, rewritten: Shaped[Rewritten], answer: TurnEnded
+    async def _judge_round(
+        self,
+        case: ImprovementCase,
+        evaluation: Trial,
+        rewrite: StructuredResult[RewriteAnswer],
+        answer: TurnEnded,
     ) -> Trial:
         words = answer.message.text
-        told = await self._court.verdicts(case.caller, case.answered, words, trial.assertions, trial.judge)
+        told = await self._judge.judge_assertions(
+            case.caller, case.evaluated_answer, words, evaluation.assertions, evaluation.judge
+        )
         new = Round(
-            description=rewritten.needed().description,
-            change=rewritten.needed().change,
+            description=rewrite.unwrap().description,
+            change=rewrite.unwrap().change,
             answer=words,
-            verdicts=verdicts(told.needed()),
-            cost=total((rewritten.cost, answer.cost, told.cost)),
+            verdicts=sort_verdicts(told.unwrap()),
+            cost=sum_costs((rewrite.cost, answer.cost, told.cost)),
             created_at=time.time(),
         )
-        return await patiently(lambda: self._trials.keep(case.caller.tenant, trial.id, self._worker, new))
+        return await retry_while_unavailable(
+            lambda: self._evaluations.add_round(case.caller.tenant, evaluation.id, self._worker, new)
+        )

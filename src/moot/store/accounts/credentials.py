@@ -16,31 +16,31 @@ from moot.store.schema import account, session, token
 from moot.types.accounts import Caller
 
 
-def digest(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """Return what is stored of a secret. It is long and random, so that a plain hash is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def of_session(hash: str) -> Select[str, str, str]:
-    return _owner(session, hash).where(session.c.expires_at > time.time())
+def session_owner_query(hash: str) -> Select[str, str, str]:
+    return _owner_query(session, hash).where(session.c.expires_at > time.time())
 
 
-def of_token(hash: str) -> Select[str, str, str]:
-    return _owner(token, hash)
+def token_owner_query(hash: str) -> Select[str, str, str]:
+    return _owner_query(token, hash)
 
 
-def _owner(table: Table, hash: str) -> Select[str, str, str]:
+def _owner_query(table: Table, hash: str) -> Select[str, str, str]:
     owner: Select[str, str, str] = select(account.c.id, account.c.tenant, account.c.name)
     return owner.join(table, table.c.account == account.c.id).where(table.c.hash == hash)
 
 
-def valid(hashes: Collection[str]) -> CompoundSelect[str]:
+def valid_hashes_query(hashes: Collection[str]) -> CompoundSelect[str]:
     """Select those of the hashes that would be accepted now."""
     sessions = select(session.c.hash).where(session.c.hash.in_(hashes), session.c.expires_at > time.time())
     return union_all(sessions, select(token.c.hash).where(token.c.hash.in_(hashes)))
 
 
-async def hold(connection: AsyncConnection, id: str, *conditions: ColumnElement[bool]) -> bool:
+async def lock_account(connection: AsyncConnection, id: str, *conditions: ColumnElement[bool]) -> bool:
     """Keep an account as it is until the transaction ends; tell whether it is there, and as it should be.
 
     A credential that is made while another is being taken away waits here, and then is not made.
@@ -49,36 +49,38 @@ async def hold(connection: AsyncConnection, id: str, *conditions: ColumnElement[
     return (await connection.execute(query)).first() is not None
 
 
-async def counts(connection: AsyncConnection, caller: Caller) -> bool:
+async def is_credential_valid(connection: AsyncConnection, caller: Caller) -> bool:
     """Tell whether a caller's credential is still accepted; whoever sits at this machine needs none."""
     if caller.kind == "local":
         return True
-    return (await connection.execute(valid([caller.credential]))).first() is not None
+    return (await connection.execute(valid_hashes_query([caller.credential]))).first() is not None
 
 
 HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-AT_ONCE = 2  # each takes 64 MiB
+MAX_CONCURRENT_HASHES = 2  # each takes 64 MiB
 
 # Checked for names that nobody has, so that they take as long as the others.
-NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$vLS2rDosSrwST/+ct6xFBg$GuYuKKgeJkoTczdafdReX0tOl/BQyBA4o4eMU0MdJW0"
+DUMMY_HASH = (
+    "$argon2id$v=19$m=65536,t=3,p=4$vLS2rDosSrwST/+ct6xFBg$GuYuKKgeJkoTczdafdReX0tOl/BQyBA4o4eMU0MdJW0"
+)
 
 
 class Passwords:
     def __init__(self) -> None:
-        self._hashing = asyncio.Semaphore(AT_ONCE)
+        self._hash_semaphore = asyncio.Semaphore(MAX_CONCURRENT_HASHES)
 
-    async def hash(self, password: str) -> str:
-        async with self._hashing:
+    async def hash_password(self, password: str) -> str:
+        async with self._hash_semaphore:
             return await asyncio.to_thread(partial(HASHER.hash, password))
 
-    async def match(self, hash: str | None, password: str) -> bool:
+    async def verify_password(self, hash: str | None, password: str) -> bool:
         """Tell whether a password is the one of a hash; without a hash it never is, after the same work."""
-        async with self._hashing:
-            right = await asyncio.to_thread(_verify, hash or NOBODY, password)
+        async with self._hash_semaphore:
+            right = await asyncio.to_thread(_verify_hash, hash or DUMMY_HASH, password)
         return right and hash is not None
 
 
-def _verify(hash: str, password: str) -> bool:
+def _verify_hash(hash: str, password: str) -> bool:
     try:
         return HASHER.verify(hash, password)
     except VerificationError:

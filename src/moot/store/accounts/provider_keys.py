@@ -7,32 +7,32 @@ from collections.abc import Mapping
 from sqlalchemy import delete, select
 
 from moot.store.database import Database
-from moot.store.encryption import Sealer
+from moot.store.encryption import Encryptor
 from moot.store.schema import provider_key
 from moot.types.accounts import StoredKey
 from moot.types.errors import MissingKey, NotFound
 
 
 class ProviderKeys:
-    def __init__(self, database: Database, sealer: Sealer) -> None:
+    def __init__(self, database: Database, encryptor: Encryptor) -> None:
         self._database = database
-        self._sealer = sealer
-        self._reading: dict[tuple[str, str, str], asyncio.Task[str | None]] = {}
+        self._encryptor = encryptor
+        self._pending_reads: dict[tuple[str, str, str], asyncio.Task[str | None]] = {}
 
-    async def put(self, tenant: str, provider: str, origin: str, secret: str) -> None:
+    async def store_key(self, tenant: str, provider: str, origin: str, secret: str) -> None:
         """Store a key in place of the one that was there."""
         key = {
             "origin": origin,
-            "sealed": self._sealer.seal(secret, tenant, provider, origin),
+            "sealed": self._encryptor.encrypt(secret, tenant, provider, origin),
             "created_at": time.time(),
         }
-        query = self._database.insert(provider_key).values(tenant=tenant, provider=provider, **key)
+        query = self._database.insert_into(provider_key).values(tenant=tenant, provider=provider, **key)
         async with self._database.write() as connection:
             await connection.execute(
                 query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key)
             )
 
-    async def drop(self, tenant: str, provider: str) -> None:
+    async def delete_key(self, tenant: str, provider: str) -> None:
         mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
         query = delete(provider_key).where(*mine).returning(provider_key.c.provider)
         async with self._database.write() as connection:
@@ -40,7 +40,7 @@ class ProviderKeys:
         if gone is None:
             raise NotFound(f"No key is stored for {provider!r}.")
 
-    async def of(self, tenant: str) -> Mapping[str, StoredKey]:
+    async def list_keys(self, tenant: str) -> Mapping[str, StoredKey]:
         """Return what may be shown of a tenant's keys, by provider."""
         query = select(provider_key.c.provider, provider_key.c.origin, provider_key.c.created_at)
         async with self._database.read() as connection:
@@ -53,12 +53,14 @@ class ProviderKeys:
         Those who ask at the same time, as a whole table does, share one look at the database.
         """
         key = (tenant, provider, origin)
-        if (reading := self._reading.get(key)) is None:
-            reading = self._reading[key] = asyncio.get_running_loop().create_task(self._read(*key))
-            reading.add_done_callback(lambda _: self._reading.pop(key))
+        if (reading := self._pending_reads.get(key)) is None:
+            reading = self._pending_reads[key] = asyncio.get_running_loop().create_task(
+                self._read_secret(*key)
+            )
+            reading.add_done_callback(lambda _: self._pending_reads.pop(key))
         return await asyncio.shield(reading)
 
-    async def _read(self, tenant: str, provider: str, origin: str) -> str | None:
+    async def _read_secret(self, tenant: str, provider: str, origin: str) -> str | None:
         query = select(provider_key.c.sealed).where(
             provider_key.c.tenant == tenant,
             provider_key.c.provider == provider,
@@ -68,7 +70,7 @@ class ProviderKeys:
             sealed = (await connection.execute(query)).scalar()
         if sealed is None:
             return None
-        if (opened := self._sealer.open(sealed, tenant, provider, origin)) is None:
+        if (opened := self._encryptor.decrypt(sealed, tenant, provider, origin)) is None:
             raise MissingKey(
                 f"The key stored for {provider} cannot be read: store it again with PUT /api/keys/{provider}."
             )

@@ -8,11 +8,11 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, delete, func, select
 
 from moot.store.database import Database
-from moot.store.encryption import Sealer
+from moot.store.encryption import Encryptor
 from moot.store.schema import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
 
-MOST = 50  # of a tenant
+MAX_SERVERS = 50  # of a tenant
 
 
 class StoredServer(Struct, frozen=True, kw_only=True):
@@ -24,44 +24,46 @@ class StoredServer(Struct, frozen=True, kw_only=True):
 
 
 class ToolServers:
-    def __init__(self, database: Database, sealer: Sealer) -> None:
+    def __init__(self, database: Database, encryptor: Encryptor) -> None:
         self._database = database
-        self._sealer = sealer
+        self._encryptor = encryptor
 
-    async def put(self, tenant: str, name: str, url: str, headers: dict[str, str]) -> None:
+    async def store_server(self, tenant: str, name: str, url: str, headers: dict[str, str]) -> None:
         """Store a server in place of the one of that name."""
-        sealed = self._sealer.seal(msgspec.json.encode(headers).decode(), tenant, "tool server", name, url)
+        sealed = self._encryptor.encrypt(
+            msgspec.json.encode(headers).decode(), tenant, "tool server", name, url
+        )
         values = {"url": url, "sealed": sealed, "created_at": time.time()}
-        query = self._database.insert(tool_server).values(tenant=tenant, name=name, **values)
+        query = self._database.insert_into(tool_server).values(tenant=tenant, name=name, **values)
         others = select(func.count()).where(tool_server.c.tenant == tenant, tool_server.c.name != name)
         async with self._database.write() as connection:
-            if (await connection.execute(others)).scalar_one() >= MOST:
-                raise Conflict(f"There are {MOST} tool servers already: delete one first.")
+            if (await connection.execute(others)).scalar_one() >= MAX_SERVERS:
+                raise Conflict(f"There are {MAX_SERVERS} tool servers already: delete one first.")
             await connection.execute(
                 query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values)
             )
 
-    async def drop(self, tenant: str, name: str) -> None:
-        query = delete(tool_server).where(*_at(tenant, name)).returning(tool_server.c.name)
+    async def delete_server(self, tenant: str, name: str) -> None:
+        query = delete(tool_server).where(*_server_conditions(tenant, name)).returning(tool_server.c.name)
         async with self._database.write() as connection:
             gone = (await connection.execute(query)).first() if name.isprintable() else None
         if gone is None:
             raise NotFound(f"There is no tool server {name!r} of your own.")
 
-    async def of(self, tenant: str) -> Sequence[StoredServer]:
+    async def list_servers(self, tenant: str) -> Sequence[StoredServer]:
         columns = (tool_server.c.name, tool_server.c.url, tool_server.c.created_at)
         query = select(*columns).where(tool_server.c.tenant == tenant).order_by(tool_server.c.name)
         async with self._database.read() as connection:
             return [StoredServer(**row) for row in (await connection.execute(query)).mappings()]
 
-    async def opened(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
+    async def load_server(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
         """Return the address and the headers of a server; None if there is none."""
-        query = select(tool_server.c.url, tool_server.c.sealed).where(*_at(tenant, name))
+        query = select(tool_server.c.url, tool_server.c.sealed).where(*_server_conditions(tenant, name))
         async with self._database.read() as connection:
             row = (await connection.execute(query)).first()
         if row is None:
             return None
-        headers = self._sealer.open(row.sealed, tenant, "tool server", name, row.url)
+        headers = self._encryptor.decrypt(row.sealed, tenant, "tool server", name, row.url)
         if headers is None:
             raise MissingKey(
                 f"The headers stored for {name} cannot be read: store it again with PUT /api/tool-servers/{name}."
@@ -69,5 +71,5 @@ class ToolServers:
         return row.url, msgspec.json.decode(headers, type=dict[str, str])
 
 
-def _at(tenant: str, name: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _server_conditions(tenant: str, name: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return tool_server.c.tenant == tenant, tool_server.c.name == name

@@ -14,53 +14,55 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema import account, charge, reup, run
-from moot.types.billing import Budget, dollars
-from moot.types.discussions import LIVE
+from moot.types.billing import Budget, format_usd
+from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import Conflict, NotFound, OverBudget
 
-WEEK = 7 * 24 * 3600.0
-A_BIT = 1e-9  # dollars: sums of fractions are not exact
+WEEK_SECONDS = 7 * 24 * 3600.0
+TOLERANCE_USD = 1e-9  # dollars: sums of fractions are not exact
 
 
 class Budgets:
     """`standard` is the budget of accounts that have none of their own; None is no limit."""
 
     def __init__(
-        self, database: Database, standard: float | None = None, clock: Callable[[], float] = time.time
+        self, database: Database, default_usd: float | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
-        self._standard = standard
+        self._default_usd = default_usd
         self._clock = clock
 
-    async def limit(self, account_id: str) -> float | None:
+    async def get_limit(self, account_id: str) -> float | None:
         async with self._database.read() as connection:
-            return await self._limit(connection, account_id)
+            return await self._load_limit(connection, account_id)
 
-    async def set(self, name: str, budget: float | None) -> None:
+    async def set_limit(self, name: str, limit_usd: float | None) -> None:
         """Give an account a budget of its own, or take it away."""
-        query = update(account).where(account.c.name == name).values(budget=budget)
+        query = update(account).where(account.c.name == name).values(budget=limit_usd)
         async with self._database.write() as connection:
             if not (await connection.execute(query)).rowcount:
                 raise NotFound(f"There is no account called {name!r}.")
 
-    async def own(self) -> dict[str, float]:
+    async def account_limits(self) -> dict[str, float]:
         """Tell the budgets of the accounts that have one of their own, by id."""
         query = select(account.c.id, account.c.budget).where(account.c.budget.is_not(None))
         async with self._database.read() as connection:
             return {row.id: row.budget for row in await connection.execute(query)}
 
-    async def standing(self, account_id: str) -> Budget:
+    async def current_budget(self, account_id: str) -> Budget:
         async with self._database.read() as connection:
-            return await self._standing(connection, account_id)
+            return await self._load_budget(connection, account_id)
 
-    async def refuse_if_spent(self, account_id: str) -> None:
+    async def reject_if_spent(self, account_id: str) -> None:
         """Refuse what costs something, and nobody knows how much, when nothing is left."""
-        now = await self.standing(account_id)
+        now = await self.current_budget(account_id)
         if now.left is not None and now.left <= 0:
-            raise OverBudget(f"This week's budget of {dollars(now.budget or 0.0)} is spent. {_way_out(now)}")
+            raise OverBudget(
+                f"This week's budget of {format_usd(now.budget or 0.0)} is spent. {_budget_hint(now)}"
+            )
 
-    async def reserve(
-        self, connection: AsyncConnection, account_id: str, run_id: str, estimate: float
+    async def reserve_cost(
+        self, connection: AsyncConnection, account_id: str, run_id: str, estimate_usd: float
     ) -> None:
         """Reserve what a run may still cost, or refuse it; nobody else reserves meanwhile.
 
@@ -68,52 +70,52 @@ class Budgets:
         """
         held = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
         await connection.execute(held)
-        now = await self._standing(connection, account_id)
-        if now.left is not None and estimate > (now.left + A_BIT if now.left else 0):
+        now = await self._load_budget(connection, account_id)
+        if now.left is not None and estimate_usd > (now.left + TOLERANCE_USD if now.left else 0):
             raise OverBudget(
-                f"This would cost about {dollars(estimate)}, and of this week's budget of {dollars(now.budget or 0.0)} "
-                f"only {dollars(now.left)} is left. {_way_out(now)}"
+                f"This would cost about {format_usd(estimate_usd)}, and of this week's budget of {format_usd(now.budget or 0.0)} "
+                f"only {format_usd(now.left)} is left. {_budget_hint(now)}"
             )
-        paid = _paid(charge.c.run == run_id, charge.c.created_at >= (now.reup_at or now.week_begins))
+        paid = _sum_paid(charge.c.run == run_id, charge.c.created_at >= (now.reup_at or now.week_begins))
         paid = paid.scalar_subquery()
-        reserved = estimate + case((run.c.reserved > paid, run.c.reserved), else_=paid)
+        reserved = estimate_usd + case((run.c.reserved > paid, run.c.reserved), else_=paid)
         kept = update(run).where(run.c.id == run_id).values(account=account_id, reserved=reserved)
         await connection.execute(kept)
 
-    async def re_up(self, account_id: str) -> Budget:
+    async def reset_week(self, account_id: str) -> Budget:
         """Begin a week anew, which is done once in it."""
         now = self._clock()
-        begun = insert(reup).values(account=account_id, week=week_of(now), created_at=now)
+        begun = insert(reup).values(account=account_id, week=week_start(now), created_at=now)
         try:
             async with self._database.write() as connection:
-                if await self._limit(connection, account_id) is None:
+                if await self._load_limit(connection, account_id) is None:
                     raise Conflict("This account has no budget: there is nothing to begin anew.")
                 await connection.execute(begun)
-                return await self._standing(connection, account_id)
+                return await self._load_budget(connection, account_id)
         except IntegrityError:
-            ends = _moment(week_of(now) + WEEK)
+            ends = _format_time(week_start(now) + WEEK_SECONDS)
             raise Conflict(f"This week was begun anew already; the next one begins on {ends}.") from None
 
-    async def _limit(self, connection: AsyncConnection, account_id: str) -> float | None:
+    async def _load_limit(self, connection: AsyncConnection, account_id: str) -> float | None:
         own = await connection.execute(select(account.c.budget).where(account.c.id == account_id))
         budget: float | None = own.scalar()
-        return self._standard if budget is None else budget
+        return self._default_usd if budget is None else budget
 
-    async def _standing(self, connection: AsyncConnection, account_id: str) -> Budget:
-        begins = week_of(self._clock())
+    async def _load_budget(self, connection: AsyncConnection, account_id: str) -> Budget:
+        begins = week_start(self._clock())
         anew = select(reup.c.created_at).where(reup.c.account == account_id, reup.c.week == begins)
         reup_at: float | None = (await connection.execute(anew)).scalar()
-        week = (charge.c.created_at >= (reup_at or begins), charge.c.created_at < begins + WEEK)
-        budget = await self._limit(connection, account_id)
+        week = (charge.c.created_at >= (reup_at or begins), charge.c.created_at < begins + WEEK_SECONDS)
+        budget = await self._load_limit(connection, account_id)
         sums = select(
-            _paid(charge.c.account == account_id, *week).scalar_subquery(),
-            _reserved(account_id, *week).scalar_subquery(),
+            _sum_paid(charge.c.account == account_id, *week).scalar_subquery(),
+            _sum_reserved(account_id, *week).scalar_subquery(),
         )  # at once: a run that ends meanwhile must be in one of them
         spent, reserved = (await connection.execute(sums)).one()
         return Budget(
             budget=budget,
             week_begins=begins,
-            week_ends=begins + WEEK,
+            week_ends=begins + WEEK_SECONDS,
             spent=spent,
             reserved=reserved,
             left=None if budget is None else max(0.0, budget - spent - reserved),
@@ -121,26 +123,26 @@ class Budgets:
         )
 
 
-def week_of(moment: float) -> float:
+def week_start(moment: float) -> float:
     """Return when the week of a moment began."""
     day = datetime.fromtimestamp(moment, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return (day - timedelta(days=day.weekday())).timestamp()
 
 
-def _paid(*conditions: ColumnElement[bool]) -> Any:
+def _sum_paid(*conditions: ColumnElement[bool]) -> Any:
     return select(func.coalesce(func.sum(charge.c.cost), 0.0)).where(*conditions)
 
 
-def _reserved(account_id: str, *week: ColumnElement[bool]) -> Any:
+def _sum_reserved(account_id: str, *week: ColumnElement[bool]) -> Any:
     """Sum up what live runs may still cost; what they have cost already is among what was spent."""
-    paid = _paid(charge.c.run == run.c.id, *week).correlate(run).scalar_subquery()
+    paid = _sum_paid(charge.c.run == run.c.id, *week).correlate(run).scalar_subquery()
     rest = case((run.c.reserved > paid, run.c.reserved - paid), else_=0.0)
-    live = (run.c.account == account_id, run.c.status.in_(LIVE))
+    live = (run.c.account == account_id, run.c.status.in_(LIVE_STATUSES))
     return select(func.coalesce(func.sum(rest), 0.0)).where(*live)
 
 
-def _way_out(now: Budget) -> str:
-    ends = _moment(now.week_ends)
+def _budget_hint(now: Budget) -> str:
+    ends = _format_time(now.week_ends)
     if now.reup_at is None:
         return (
             f"The next week begins on {ends}; until then, POST /api/budget/re-up begins this one anew, once."
@@ -148,5 +150,5 @@ def _way_out(now: Budget) -> str:
     return f"The next week begins on {ends}."
 
 
-def _moment(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%A, %Y-%m-%d, at %H:%M UTC")

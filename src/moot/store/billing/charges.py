@@ -23,10 +23,10 @@ async def add_charges(
     paid = [one for one in charges if one.usage != Usage() or one.cost]
     rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in paid]
     if rows:
-        await connection.execute(database.insert(charge).on_conflict_do_nothing(), rows)
+        await connection.execute(database.insert_into(charge).on_conflict_do_nothing(), rows)
 
 
-async def pay(database: Database, payer: Payer, *charges: Charge) -> None:
+async def record_charges(database: Database, payer: Payer, *charges: Charge) -> None:
     """Write down what was paid outside of a run, by itself."""
     async with database.write() as connection:
         await add_charges(database, connection, payer, charges)

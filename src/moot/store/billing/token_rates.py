@@ -7,10 +7,10 @@ from sqlalchemy import ColumnElement, case, select
 
 from moot.store.database import Database
 from moot.store.schema import token_rate
-from moot.types.model_info import CHARACTERS_PER_TOKEN, Counted
+from moot.types.model_info import CHARACTERS_PER_TOKEN, TokenCount
 
-FIRST_GUESS = 500  # tokens that the first guess counts for, so that a few short answers do not turn it over
-REMEMBERED = 500_000  # tokens after which the past counts half
+PRIOR_TOKENS = 500  # tokens that the first guess counts for, so that a few short answers do not turn it over
+DECAY_TOKENS = 500_000  # tokens after which the past counts half
 
 
 class TokenRate(Struct, frozen=True, kw_only=True):
@@ -24,32 +24,35 @@ class TokenRates:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, counted: Mapping[str, Counted]) -> None:
+    async def add_counts(self, counts: Mapping[str, TokenCount]) -> None:
         """Add what was counted, by model; models go in their order, so that nobody waits for each other."""
-        if not counted:
+        if not counts:
             return
-        new = self._database.insert(token_rate)
+        new = self._database.insert_into(token_rate)
         columns = {
-            name: _halved(token_rate.c[name]) + new.excluded[name] for name in ("characters", "tokens")
+            name: _decay_count(token_rate.c[name]) + new.excluded[name] for name in ("characters", "tokens")
         }
         add = new.on_conflict_do_update(index_elements=[token_rate.c.model], set_=columns)
         async with self._database.write() as connection:
-            for model, one in sorted(counted.items()):
+            for model, one in sorted(counts.items()):
                 values = {"model": model, "characters": one.characters, "tokens": one.tokens}
                 await connection.execute(add, values)
 
-    async def of(self, models: Collection[str]) -> dict[str, TokenRate]:
+    async def rates_by_model(self, models: Collection[str]) -> dict[str, TokenRate]:
         """Return the rates of those models of which something was counted."""
         query = select(token_rate).where(token_rate.c.model.in_(models))
         async with self._database.read() as connection:
-            return {row.model: _rate(row.characters, row.tokens) for row in await connection.execute(query)}
+            return {
+                row.model: _estimate_rate(row.characters, row.tokens)
+                for row in await connection.execute(query)
+            }
 
 
-def _halved(column: ColumnElement[int]) -> ColumnElement[int]:
+def _decay_count(column: ColumnElement[int]) -> ColumnElement[int]:
     """Let the past count half once there is enough of it: models, and what they are asked, change."""
-    return case((token_rate.c.tokens >= REMEMBERED, column // 2), else_=column)
+    return case((token_rate.c.tokens >= DECAY_TOKENS, column // 2), else_=column)
 
 
-def _rate(characters: int, tokens: int) -> TokenRate:
-    rate = (characters + CHARACTERS_PER_TOKEN * FIRST_GUESS) / (tokens + FIRST_GUESS)
+def _estimate_rate(characters: int, tokens: int) -> TokenRate:
+    rate = (characters + CHARACTERS_PER_TOKEN * PRIOR_TOKENS) / (tokens + PRIOR_TOKENS)
     return TokenRate(characters_per_token=round(rate, 3), tokens=tokens)

@@ -6,27 +6,27 @@ from msgspec.structs import asdict
 from sqlalchemy import select
 
 from moot.store.database import Database
-from moot.store.discussions.messages import MESSAGE_FIELDS, is_shown
+from moot.store.discussions.messages import MESSAGE_COLUMNS, is_current_version
 from moot.store.schema import channel, channel_memory, channel_run, message, run
-from moot.types.discord import Summary
+from moot.types.discord import MemorySummary
 from moot.types.discussions import Message
 
-MOST = 200  # messages of a channel that are looked at
-FIELDS = [channel_memory.c[name] for name in Summary.__struct_fields__]
+MAX_CHANNEL_MESSAGES = 200  # messages of a channel that are looked at
+MEMORY_COLUMNS = [channel_memory.c[name] for name in MemorySummary.__struct_fields__]
 
 
-class Overheard(NamedTuple):
+class ChannelMessage(NamedTuple):
     """Something that was said; `here` is whether a person wrote it in the channel, and not on the page."""
 
     message: Message
-    here: bool
+    from_channel: bool
 
 
-class Memories:
+class ChannelMemories:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def channel_of(self, tenant: str, discussion: str) -> str | None:
+    async def find_channel(self, tenant: str, discussion: str) -> str | None:
         """Return the channel in which a discussion is led; of several, the one that was bound last."""
         mine = (channel.c.discussion == discussion, channel.c.tenant == tenant)
         query = select(channel.c.id).where(*mine).order_by(channel.c.created_at.desc()).limit(1)
@@ -34,11 +34,11 @@ class Memories:
             found: str | None = (await connection.execute(query)).scalar()
         return found
 
-    async def overheard(self, tenant: str, id: str, since: float) -> list[Overheard]:
+    async def channel_messages(self, tenant: str, id: str, since: float) -> list[ChannelMessage]:
         """Return what was said in a channel since then, the oldest first."""
         asked = (run.c.message == message.c.id) & channel_run.c.message.is_not(None)
         query = (
-            select(*MESSAGE_FIELDS, asked.label("here"))
+            select(*MESSAGE_COLUMNS, asked.label("here"))
             .select_from(
                 message.join(run, run.c.id == message.c.run).join(channel_run, channel_run.c.run == run.c.id)
             )
@@ -47,26 +47,29 @@ class Memories:
                 message.c.tenant == tenant,
                 message.c.hidden.is_(False),
                 message.c.created_at >= since,
-                is_shown(),
+                is_current_version(),
             )
             .order_by(message.c.created_at.desc(), message.c.number.desc())
-            .limit(MOST)
+            .limit(MAX_CHANNEL_MESSAGES)
         )
         async with self._database.read() as connection:
             rows = [dict(row) for row in (await connection.execute(query)).mappings()]
-        return [Overheard(here=bool(row.pop("here")), message=Message(**row)) for row in reversed(rows)]
+        return [
+            ChannelMessage(from_channel=bool(row.pop("here")), message=Message(**row))
+            for row in reversed(rows)
+        ]
 
-    async def summaries(self, id: str) -> dict[str, Summary]:
+    async def memory_summaries(self, id: str) -> dict[str, MemorySummary]:
         """Return what participants remember of longer ago, by their ids."""
-        query = select(channel_memory.c.participant, *FIELDS).where(channel_memory.c.channel == id)
+        query = select(channel_memory.c.participant, *MEMORY_COLUMNS).where(channel_memory.c.channel == id)
         async with self._database.read() as connection:
             rows = [dict(row) for row in (await connection.execute(query)).mappings()]
-        return {row.pop("participant"): Summary(**row) for row in rows}
+        return {row.pop("participant"): MemorySummary(**row) for row in rows}
 
-    async def keep(self, id: str, participant: str, summary: Summary) -> None:
+    async def save_memory_summary(self, id: str, participant: str, summary: MemorySummary) -> None:
         """Keep a summary instead of the one before, unless a newer one was kept meanwhile."""
         values = asdict(summary)
-        new = self._database.insert(channel_memory).values(channel=id, participant=participant, **values)
+        new = self._database.insert_into(channel_memory).values(channel=id, participant=participant, **values)
         newer = channel_memory.c.upto <= summary.upto
         async with self._database.write() as connection:
             await connection.execute(

@@ -9,19 +9,24 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, and_, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, cut
-from moot.store.discussions.messages import MESSAGE_FIELDS, is_shown, turn_of, versions_in
-from moot.store.discussions.search import Excerpt, excerpt, matching, words
+from moot.store.database import Database, paginate
+from moot.store.discussions.messages import (
+    MESSAGE_COLUMNS,
+    is_current_version,
+    load_later_versions,
+    load_turn_versions,
+)
+from moot.store.discussions.search import Excerpt, make_excerpt, search_condition, search_words
 from moot.store.schema import discussion, insight, message, run
 from moot.types.discussion_events import Generating
-from moot.types.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
+from moot.types.discussions import LIVE_STATUSES, Discussion, DiscussionStatus, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
-from moot.types.versions import folded, shown
+from moot.types.versions import apply_version, current_versions
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
 
-FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
-RUN_FIELDS = [run.c[name] for name in Run.__struct_fields__]
+DISCUSSION_COLUMNS = [discussion.c[name] for name in Discussion.__struct_fields__]
+RUN_COLUMNS = [run.c[name] for name in Run.__struct_fields__]
 
 
 class Hit(Excerpt, frozen=True, kw_only=True):
@@ -46,15 +51,15 @@ class Discussions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, tenant: str, id: str) -> Discussion:
-        query = select(*FIELDS).where(discussion.c.id == id, discussion.c.tenant == tenant)
+    async def get_discussion(self, tenant: str, id: str) -> Discussion:
+        query = select(*DISCUSSION_COLUMNS).where(discussion.c.id == id, discussion.c.tenant == tenant)
         async with self._database.read() as connection:
             row = (await connection.execute(query)).mappings().first()
         if row is None:
             raise NotFound(f"There is no discussion {id!r}.")
         return Discussion(**row)
 
-    async def page(
+    async def list_discussions(
         self,
         tenant: str,
         *,
@@ -64,47 +69,47 @@ class Discussions:
         project: str | None = None,
         q: str | None = None,
     ) -> Page:
-        query = select(*FIELDS).where(discussion.c.tenant == tenant)
+        query = select(*DISCUSSION_COLUMNS).where(discussion.c.tenant == tenant)
         if status is not None:
             query = query.where(discussion.c.status == status)
         if project is not None:
             query = query.where(discussion.c.project == project)
         if q:
-            query = query.where(self._found(tenant, q))
+            query = query.where(self._discussion_condition(tenant, q))
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
         async with self._database.read() as connection:
-            rows = (await connection.execute(_from(newest, cursor))).mappings().all()
-        found, next = cut(tuple(Discussion(**row) for row in rows), limit, _cursor)
-        return Page(found, next, await self._hits(tenant, q, [one.id for one in found]) if q else ())
+            rows = (await connection.execute(_apply_cursor(newest, cursor))).mappings().all()
+        found, next = paginate(tuple(Discussion(**row) for row in rows), limit, _encode_cursor)
+        return Page(found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ())
 
-    def _found(self, tenant: str, q: str) -> ColumnElement[bool]:
-        said = select(message.c.discussion).where(self._said(tenant, q))
-        return or_(matching(self._database, discussion, q), discussion.c.id.in_(said))
+    def _discussion_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
+        said = select(message.c.discussion).where(self._message_condition(tenant, q))
+        return or_(search_condition(self._database, discussion, q), discussion.c.id.in_(said))
 
-    def _said(self, tenant: str, q: str) -> ColumnElement[bool]:
-        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_shown())
-        return and_(*shown, matching(self._database, message, q))
+    def _message_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
+        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_current_version())
+        return and_(*shown, search_condition(self._database, message, q))
 
-    async def _hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[Hit, ...]:
-        if not words(q):
+    async def _find_hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[Hit, ...]:
+        if not search_words(q):
             return ()
-        said = (message.c.discussion.in_(ids), self._said(tenant, q))
+        said = (message.c.discussion.in_(ids), self._message_condition(tenant, q))
         newest = select(func.max(message.c.number)).where(*said).group_by(message.c.discussion)
         turn = func.coalesce(message.c.version_of, message.c.id)
         query = select(message.c.discussion, turn, message.c.content).where(message.c.number.in_(newest))
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return tuple(
-            Hit(**msgspec.structs.asdict(excerpt(content, q)), discussion=of, message=id)
+            Hit(**msgspec.structs.asdict(make_excerpt(content, q)), discussion=of, message=id)
             for of, id, content in rows
         )
 
-    async def change(self, tenant: str, id: str, changes: Mapping[str, Any]) -> Discussion:
+    async def update_discussion(self, tenant: str, id: str, changes: Mapping[str, Any]) -> Discussion:
         query = (
             update(discussion)
             .where(discussion.c.id == id, discussion.c.tenant == tenant)
             .values(**changes, updated_at=time.time())
-            .returning(*FIELDS)
+            .returning(*DISCUSSION_COLUMNS)
         )
         async with self._database.write() as connection:
             row = (await connection.execute(query)).mappings().first()
@@ -113,109 +118,115 @@ class Discussions:
             if "project" in changes:
                 moved = update(insight).where(insight.c.discussion == id).values(project=changes["project"])
                 await connection.execute(moved)
-            await tell_change(self._database, connection, tenant, id)
+            await notify_discussion_change(self._database, connection, tenant, id)
         return Discussion(**row)
 
-    async def delete(self, tenant: str, id: str) -> None:
+    async def delete_discussion(self, tenant: str, id: str) -> None:
         """Delete a discussion with all that hangs on it, unless somebody is speaking in it."""
         mine = (discussion.c.id == id, discussion.c.tenant == tenant)
         held = select(discussion.c.id).where(*mine).with_for_update()
         async with self._database.write() as connection:
             if (await connection.execute(held)).first() is None:
                 raise NotFound(f"There is no discussion {id!r}.")
-            await refuse_if_live(connection, id)
+            await reject_if_live(connection, id)
             await connection.execute(delete(discussion).where(*mine))
-            await tell_change(self._database, connection, tenant, id)
+            await notify_discussion_change(self._database, connection, tenant, id)
 
-    async def messages(
+    async def list_messages(
         self,
         id: str,
         *,
         before: int | None = None,
-        upto: int | None = None,
-        place: int | None = None,
+        visible_until: int | None = None,
+        max_position: int | None = None,
         limit: int | None = None,
-        hidden: bool = True,
+        include_hidden: bool = True,
     ) -> tuple[Message, ...]:
         """Return the newest messages, in their order: run by run, so that what was interrupted comes first.
 
         `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one,
         and `place` what was said in runs after the one that has it. Each comes once, as the version that was current then.
         """
-        query = select(*MESSAGE_FIELDS).where(message.c.discussion == id, message.c.version_of.is_(None))
+        query = select(*MESSAGE_COLUMNS).where(message.c.discussion == id, message.c.version_of.is_(None))
         if before is not None:
             here = (message.c.number == before, message.c.discussion == id)
             its_place = select(message.c.place).where(*here).scalar_subquery()
             query = query.where(tuple_(message.c.place, message.c.number) < tuple_(its_place, before))
-        if upto is not None:
-            query = query.where(message.c.number <= upto)
-        if place is not None:
-            query = query.where(message.c.place <= place)
-        if not hidden:
+        if visible_until is not None:
+            query = query.where(message.c.number <= visible_until)
+        if max_position is not None:
+            query = query.where(message.c.place <= max_position)
+        if not include_hidden:
             query = query.where(message.c.hidden.is_(False))
         query = query.order_by(message.c.place.desc(), message.c.number.desc()).limit(limit)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
             firsts = [Message(**row) for row in reversed(rows)]
             of = [one.id for one in firsts] if limit is not None else None
-            return folded([*firsts, *await versions_in(connection, id, of, upto)])
+            return current_versions([*firsts, *await load_later_versions(connection, id, of, visible_until)])
 
-    async def message(self, discussion_id: str, id: str) -> Message:
+    async def get_message(self, discussion_id: str, id: str) -> Message:
         """Return a turn as it is now; by the id of one of its versions, as that one."""
         mine = message.c.discussion == discussion_id
-        return await self._turn(id, mine, f"There is no turn {id!r} in this discussion.")
+        return await self._find_turn(id, mine, f"There is no turn {id!r} in this discussion.")
 
     async def find_message(self, tenant: str, id: str) -> Message:
         """Return a turn in the same way, in whichever discussion of a tenant it is."""
-        return await self._turn(id, message.c.tenant == tenant, f"There is no message {id!r}.")
+        return await self._find_turn(id, message.c.tenant == tenant, f"There is no message {id!r}.")
 
-    async def _turn(self, id: str, mine: ColumnElement[bool], otherwise: str) -> Message:
+    async def _find_turn(self, id: str, condition: ColumnElement[bool], not_found_message: str) -> Message:
         async with self._database.read() as connection:
-            turn = await turn_of(connection, id, mine, otherwise)
+            turn = await load_turn_versions(connection, id, condition, not_found_message)
         asked = turn[-1] if turn[0].id == id else next(one for one in turn if one.id == id)
-        return shown(turn, asked)
+        return apply_version(turn, asked)
 
-    async def of_run(self, run_id: str) -> tuple[Message, ...]:
+    async def run_messages(self, run_id: str) -> tuple[Message, ...]:
         """Return all that was said in a run, as it was said."""
-        return await self._messages(select(*MESSAGE_FIELDS).where(message.c.run == run_id))
+        return await self._fetch_messages(select(*MESSAGE_COLUMNS).where(message.c.run == run_id))
 
-    async def thread(self, run_id: str, participant: str, question: str | None) -> tuple[Message, ...]:
+    async def participant_thread(
+        self, run_id: str, participant: str, question: str | None
+    ) -> tuple[Message, ...]:
         """Return a participant's own thread in a run, and the question that it begins with."""
         mine = (message.c.run == run_id) & (message.c.thread == participant)
-        said = await self._messages(select(*MESSAGE_FIELDS).where(or_(message.c.id == question, mine)))
+        said = await self._fetch_messages(select(*MESSAGE_COLUMNS).where(or_(message.c.id == question, mine)))
         if not said:
             return ()
         async with self._database.read() as connection:
-            later = await versions_in(connection, said[0].discussion, [one.id for one in said])
-        return folded([*said, *later])
+            later = await load_later_versions(connection, said[0].discussion, [one.id for one in said])
+        return current_versions([*said, *later])
 
-    async def briefs(self, run_id: str) -> tuple[Message, ...]:
+    async def run_instructions(self, run_id: str) -> tuple[Message, ...]:
         """Return what participants were told in a run that people are not shown unasked."""
-        query = select(*MESSAGE_FIELDS).where(message.c.run == run_id, message.c.hidden.is_(True))
-        return await self._messages(query)
+        query = select(*MESSAGE_COLUMNS).where(message.c.run == run_id, message.c.hidden.is_(True))
+        return await self._fetch_messages(query)
 
-    async def _messages(self, query: Select[Any]) -> tuple[Message, ...]:
+    async def _fetch_messages(self, query: Select[Any]) -> tuple[Message, ...]:
         async with self._database.read() as connection:
             rows = (await connection.execute(query.order_by(message.c.number))).mappings()
             return tuple(Message(**row) for row in rows)
 
-    async def made_in(self, answer: Message) -> str | None:
+    async def origin_run(self, answer: Message) -> str | None:
         """Return the run in which the words of an answer were spoken; those that a person edited, in that of the first."""
         query = select(message.c.run).where(message.c.id == (answer.version_id or answer.id))
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar() or answer.run
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
-        query = select(*RUN_FIELDS).where(run.c.tenant == tenant, run.c.status.in_(LIVE)).order_by(run.c.id)
+        query = (
+            select(*RUN_COLUMNS)
+            .where(run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES))
+            .order_by(run.c.id)
+        )
         if discussion_id is not None:
             query = query.where(run.c.discussion == discussion_id)
         async with self._database.read() as connection:
             return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
-    async def generating(self, tenant: str) -> tuple[Generating, ...]:
+    async def live_run_counts(self, tenant: str) -> tuple[Generating, ...]:
         """Count the live runs of every discussion that has some."""
         query = select(run.c.discussion, func.count().label("runs")).where(
-            run.c.tenant == tenant, run.c.status.in_(LIVE)
+            run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)
         )
         query = query.group_by(run.c.discussion).order_by(run.c.discussion)
         async with self._database.read() as connection:
@@ -229,57 +240,61 @@ async def add_discussion(connection: AsyncConnection, tenant: str, account: str,
 
 async def add_message(connection: AsyncConnection, tenant: str, new: Message) -> int:
     """Insert what somebody says, give it and the run that it starts their place, and return its number."""
-    query = insert(message).values(**message_values(tenant, new, place=0)).returning(message.c.number)
+    query = insert(message).values(**message_values(tenant, new, position=0)).returning(message.c.number)
     number = int((await connection.execute(query)).scalar_one())
     await connection.execute(update(message).where(message.c.number == number).values(place=number))
     await connection.execute(update(run).where(run.c.id == new.run).values(place=number))
     return number
 
 
-async def place_last(connection: AsyncConnection, id: str) -> None:
+async def set_last_position(connection: AsyncConnection, id: str) -> None:
     """Give a run that answers to nothing its place, after all that was said."""
     newest = select(func.coalesce(func.max(message.c.number), 0)).scalar_subquery()
     await connection.execute(update(run).where(run.c.id == id).values(place=newest))
 
 
-def message_values(tenant: str, new: Message, place: int) -> dict[str, Any]:
-    values = {column.name: getattr(new, column.name) for column in MESSAGE_FIELDS}
+def message_values(tenant: str, new: Message, position: int) -> dict[str, Any]:
+    values = {column.name: getattr(new, column.name) for column in MESSAGE_COLUMNS}
     del values["number"]  # the database counts
     values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
-    return {**values, "tenant": tenant, "place": place}
+    return {**values, "tenant": tenant, "place": position}
 
 
-async def hold(connection: AsyncConnection, ids: Collection[str]) -> None:
+async def lock_discussions(connection: AsyncConnection, ids: Collection[str]) -> None:
     """Let nobody else change these discussions in this transaction; whoever needs their runs too, holds them first."""
     mine = select(discussion.c.id).where(discussion.c.id.in_(ids)).order_by(discussion.c.id)
     await connection.execute(mine.with_for_update(key_share=True))
 
 
-async def take_up(connection: AsyncConnection, id: str, at: float) -> None:
+async def reactivate_discussion(connection: AsyncConnection, id: str, at: float) -> None:
     """Bring a discussion to the front, out of the archive if it was there."""
     touched = update(discussion).where(discussion.c.id == id)
     await connection.execute(touched.values(updated_at=at, status="active"))
 
 
-async def give_title(connection: AsyncConnection, tenant: str, id: str, title: str, instead_of: str) -> bool:
+async def replace_title(
+    connection: AsyncConnection, tenant: str, id: str, title: str, expected_title: str
+) -> bool:
     """Change a title, unless somebody did so meanwhile; tell whether it was changed."""
-    mine = (discussion.c.id == id, discussion.c.tenant == tenant, discussion.c.title == instead_of)
+    mine = (discussion.c.id == id, discussion.c.tenant == tenant, discussion.c.title == expected_title)
     changed = await connection.execute(update(discussion).where(*mine).values(title=title))
     return bool(changed.rowcount)
 
 
-async def refuse_if_live(connection: AsyncConnection, id: str) -> None:
+async def reject_if_live(connection: AsyncConnection, id: str) -> None:
     """Raise if somebody is speaking in a discussion; it is to be held before."""
-    live = select(run.c.id).where(run.c.discussion == id, run.c.status.in_(LIVE)).limit(1)
+    live = select(run.c.id).where(run.c.discussion == id, run.c.status.in_(LIVE_STATUSES)).limit(1)
     if speaking := (await connection.execute(live)).scalar():
         raise Conflict(f"The table is still speaking: wait for run {speaking}, or stop it first.")
 
 
-async def tell_change(database: Database, connection: AsyncConnection, tenant: str, id: str) -> None:
-    await database.tell(connection, "moot_changes", f"{tenant} {id}")
+async def notify_discussion_change(
+    database: Database, connection: AsyncConnection, tenant: str, id: str
+) -> None:
+    await database.notify(connection, "moot_changes", f"{tenant} {id}")
 
 
-def _from(query: Select[Any], cursor: str | None) -> Select[Any]:
+def _apply_cursor(query: Select[Any], cursor: str | None) -> Select[Any]:
     if cursor is None:
         return query
     try:
@@ -291,5 +306,5 @@ def _from(query: Select[Any], cursor: str | None) -> Select[Any]:
     return query.where(tuple_(discussion.c.updated_at, discussion.c.id) < tuple_(updated_at, id))
 
 
-def _cursor(last: Discussion) -> str:
+def _encode_cursor(last: Discussion) -> str:
     return urlsafe_b64encode(msgspec.json.encode((last.updated_at, last.id))).decode()

@@ -11,73 +11,84 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.discussions.discussions import hold, message_values, refuse_if_live, tell_change
-from moot.store.discussions.messages import turn_of
+from moot.store.discussions.discussions import (
+    lock_discussions,
+    message_values,
+    notify_discussion_change,
+    reject_if_live,
+)
+from moot.store.discussions.messages import load_turn_versions
 from moot.store.schema import discussion, message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
 from moot.types.primitives import new_id
-from moot.types.versions import Versions, current, listed
+from moot.types.versions import Versions, current_version, list_versions
 
-Revised = Callable[[Sequence[Message]], Message | None]
-KEPT = ("participant", "name", "stage", "round", "audience", "thread", "provider", "model")
-BY_HAND = {"run": None, "view": None, "upto": None, "instruction": None, "files": None}
+MakeVersion = Callable[[Sequence[Message]], Message | None]
+COPIED_FIELDS = ("participant", "name", "stage", "round", "audience", "thread", "provider", "model")
+CLEARED_FIELDS = {"run": None, "view": None, "upto": None, "instruction": None, "files": None}
 
 
-class Edits:
+class MessageEdits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def versions(self, of: str, id: str) -> Versions:
+    async def list_versions(self, discussion_id: str, id: str) -> Versions:
         """List the versions of a turn in a discussion."""
         async with self._database.read() as connection:
-            return listed(await _turn(connection, of, id))
+            return list_versions(await _load_turn(connection, discussion_id, id))
 
-    async def edit(self, tenant: str, of: str, id: str, words: str, script: str | None = None) -> Message:
+    async def edit_message(
+        self, tenant: str, discussion_id: str, id: str, content: str, lesson_items: str | None = None
+    ) -> Message:
         """Put other words in the place of those that are current."""
 
-        def edited(turn: Sequence[Message]) -> Message | None:
-            now = current(turn)
-            if now.content == words:
+        def make_edited_version(turn: Sequence[Message]) -> Message | None:
+            now = current_version(turn)
+            if now.content == content:
                 return None
-            plain = Message(id="", discussion=of, role=now.role, content=words, script=script)
-            return replace(plain, **{name: getattr(now, name) for name in KEPT})
+            plain = Message(
+                id="", discussion=discussion_id, role=now.role, content=content, script=lesson_items
+            )
+            return replace(plain, **{name: getattr(now, name) for name in COPIED_FIELDS})
 
-        return await self._revise(tenant, of, id, edited)
+        return await self._add_version(tenant, discussion_id, id, make_edited_version)
 
-    async def choose(self, tenant: str, of: str, id: str, version: str) -> Message:
+    async def select_version(self, tenant: str, discussion_id: str, id: str, version: str) -> Message:
         """Let an earlier version be current again."""
 
-        def chosen(turn: Sequence[Message]) -> Message | None:
+        def make_selected_version(turn: Sequence[Message]) -> Message | None:
             own = {one.id: one for one in turn if one.copy_of is None}
             if version not in own:
                 raise NotFound(f"version: {version!r} is no version of this turn.")
             is_current = version == (turn[-1].copy_of or turn[-1].id)
-            return None if is_current else replace(own[version], copy_of=version, **BY_HAND)
+            return None if is_current else replace(own[version], copy_of=version, **CLEARED_FIELDS)
 
-        return await self._revise(tenant, of, id, chosen)
+        return await self._add_version(tenant, discussion_id, id, make_selected_version)
 
-    async def _revise(self, tenant: str, of: str, id: str, revised: Revised) -> Message:
+    async def _add_version(
+        self, tenant: str, discussion_id: str, id: str, make_version: MakeVersion
+    ) -> Message:
         """Add the version that is made of all until now, unless there is nothing to change."""
         async with self._database.write() as connection:
-            await hold(connection, [of])
-            await refuse_if_live(connection, of)
-            turn = await _turn(connection, of, id)
-            new = revised(turn)
+            await lock_discussions(connection, [discussion_id])
+            await reject_if_live(connection, discussion_id)
+            turn = await _load_turn(connection, discussion_id, id)
+            new = make_version(turn)
             if new is None:
-                return current(turn)
+                return current_version(turn)
             now = time.time()
             new = replace(new, id=new_id("msg"), version_of=turn[0].id, created_at=now)
             place = select(message.c.place).where(message.c.id == turn[0].id).scalar_subquery()
             values = message_values(tenant, new, 0) | {"place": place}
             query = insert(message).values(values).returning(message.c.number)
             number = int((await connection.execute(query)).scalar_one())
-            touched = update(discussion).where(discussion.c.id == of).values(updated_at=now)
+            touched = update(discussion).where(discussion.c.id == discussion_id).values(updated_at=now)
             await connection.execute(touched)
-            await tell_change(self._database, connection, tenant, of)
-        return current([*turn, replace(new, number=number)])
+            await notify_discussion_change(self._database, connection, tenant, discussion_id)
+        return current_version([*turn, replace(new, number=number)])
 
 
-async def _turn(connection: AsyncConnection, of: str, id: str) -> Sequence[Message]:
-    mine = message.c.discussion == of
-    return await turn_of(connection, id, mine, f"There is no turn {id!r} in this discussion.")
+async def _load_turn(connection: AsyncConnection, discussion_id: str, id: str) -> Sequence[Message]:
+    mine = message.c.discussion == discussion_id
+    return await load_turn_versions(connection, id, mine, f"There is no turn {id!r} in this discussion.")

@@ -13,17 +13,17 @@ from moot.types.errors import Conflict, NotFound
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id
 
-PIECE = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 
-FIELDS = [file.c[name] for name in StoredFile.__struct_fields__]
-CONTENT = and_(blob.c.tenant == file.c.tenant, blob.c.sha256 == file.c.sha256)
+FILE_COLUMNS = [file.c[name] for name in StoredFile.__struct_fields__]
+CONTENT_JOIN = and_(blob.c.tenant == file.c.tenant, blob.c.sha256 == file.c.sha256)
 
 
 class Files:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(
+    async def store_file(
         self, tenant: str, account: str, name: str, media_type: str, sha256: str, data: bytes
     ) -> StoredFile:
         new = StoredFile(
@@ -32,87 +32,89 @@ class Files:
         values = {field: getattr(new, field) for field in StoredFile.__struct_fields__}
         row = insert(file).values(**values, tenant=tenant, account=account, sha256=sha256)
         async with self._database.write() as connection:
-            await self._hold_content(connection, tenant, sha256, data)
+            await self._ensure_content(connection, tenant, sha256, data)
             await connection.execute(row)
         return new
 
-    async def _hold_content(self, connection: AsyncConnection, tenant: str, sha256: str, data: bytes) -> None:
+    async def _ensure_content(
+        self, connection: AsyncConnection, tenant: str, sha256: str, data: bytes
+    ) -> None:
         """Let content be there until this transaction ends, whoever deletes the last other file with it now."""
         held = select(blob.c.sha256).where(blob.c.tenant == tenant, blob.c.sha256 == sha256)
         held = held.with_for_update(read=True, key_share=True)
-        new = self._database.insert(blob).values(tenant=tenant, sha256=sha256, data=data)
+        new = self._database.insert_into(blob).values(tenant=tenant, sha256=sha256, data=data)
         while (await connection.execute(held)).first() is None:
             await connection.execute(new.on_conflict_do_nothing())
 
-    async def get(self, tenant: str, id: str) -> StoredFile:
-        found = await self.several(tenant, [id])
+    async def get_file(self, tenant: str, id: str) -> StoredFile:
+        found = await self.find_files(tenant, [id])
         if id not in found:
-            raise missing(id)
+            raise file_not_found(id)
         return found[id]
 
-    async def several(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
+    async def find_files(self, tenant: str, ids: Sequence[str]) -> Mapping[str, StoredFile]:
         """Return what is known of some files, by their ids; those that are not there are left out."""
-        query = select(*FIELDS).where(file.c.tenant == tenant, file.c.id.in_(ids))
+        query = select(*FILE_COLUMNS).where(file.c.tenant == tenant, file.c.id.in_(ids))
         async with self._database.read() as connection:
             return {row["id"]: StoredFile(**row) for row in (await connection.execute(query)).mappings()}
 
-    async def content(self, tenant: str, ids: Sequence[str]) -> Mapping[str, bytes]:
+    async def file_contents(self, tenant: str, ids: Sequence[str]) -> Mapping[str, bytes]:
         """Return what is in some files, by their ids."""
-        query = select(file.c.id, blob.c.data).join_from(file, blob, CONTENT)
+        query = select(file.c.id, blob.c.data).join_from(file, blob, CONTENT_JOIN)
         query = query.where(file.c.tenant == tenant, file.c.id.in_(ids))
         async with self._database.read() as connection:
             return {row.id: row.data for row in await connection.execute(query)}
 
-    async def pieces(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
+    async def stream_content(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
         """Read what is in a file bit by bit: whoever takes it slowly keeps little of it in memory."""
         start, piece = 0, b""
-        while start == 0 or len(piece) == PIECE:
+        while start == 0 or len(piece) == CHUNK_BYTES:
             # A reader that leaves must not break a connection in the middle of a query.
-            piece = await asyncio.shield(self._piece(tenant, id, start))
-            start += PIECE
+            piece = await asyncio.shield(self._read_chunk(tenant, id, start))
+            start += CHUNK_BYTES
             if piece:
                 yield piece
 
-    async def _piece(self, tenant: str, id: str, start: int) -> bytes:
-        cut = func.substr(blob.c.data, start + 1, PIECE)
-        query = select(cut).select_from(file.join(blob, CONTENT))
+    async def _read_chunk(self, tenant: str, id: str, start: int) -> bytes:
+        cut = func.substr(blob.c.data, start + 1, CHUNK_BYTES)
+        query = select(cut).select_from(file.join(blob, CONTENT_JOIN))
         async with self._database.read() as connection:
             found = await connection.execute(query.where(file.c.tenant == tenant, file.c.id == id))
             return found.scalar() or b""
 
-    async def delete(self, tenant: str, id: str) -> None:
+    async def delete_file(self, tenant: str, id: str) -> None:
         """Delete a file that is attached nowhere; what is in it goes with the last file that has it."""
         mine = (file.c.id == id, file.c.tenant == tenant)
         async with self._database.write() as connection:
             held = select(file.c.sha256).where(*mine).with_for_update()
             sha256 = (await connection.execute(held)).scalar()
             if sha256 is None:
-                raise missing(id)
-            await _refuse_if_attached(connection, tenant, id)
+                raise file_not_found(id)
+            await _reject_if_attached(connection, tenant, id)
             await connection.execute(delete(file).where(*mine))
-            await _drop_content(connection, tenant, sha256)
+            await _delete_unused_content(connection, tenant, sha256)
 
 
-async def hold_files(connection: AsyncConnection, tenant: str, ids: Sequence[str]) -> None:
+async def lock_files(connection: AsyncConnection, tenant: str, ids: Sequence[str]) -> None:
     """Let files that are about to be attached not be deleted in this transaction."""
     if not ids:
         return
     query = select(file.c.id).where(file.c.tenant == tenant, file.c.id.in_(ids)).order_by(file.c.id)
     held = (await connection.execute(query.with_for_update(read=True, key_share=True))).scalars().all()
-    refuse_missing(ids, held)
+    require_files(ids, held)
 
 
-def refuse_missing(wanted: Sequence[str], there: Sequence[str] | Mapping[str, object]) -> None:
-    for place, id in enumerate(wanted):
-        if id not in there:
-            raise NotFound(f"files[{place}]: {missing(id)}")
+def require_files(ids: Sequence[str], existing: Sequence[str] | Mapping[str, object]) -> None:
+    for place, id in enumerate(ids):
+        if id not in existing:
+            raise NotFound(f"files[{place}]: {file_not_found(id)}")
 
 
-def missing(id: str) -> NotFound:
+def file_not_found(id: str) -> NotFound:
     return NotFound(f"There is no file {id!r}.")
 
 
-async def _refuse_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:
+async def _reject_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:
     named = type_coerce(message.c.files, Text).contains(f'"{id}"', autoescape=True)
     own = select(discussion.c.id).where(discussion.c.tenant == tenant)  # so that only they are looked through
     query = select(message.c.discussion).where(message.c.discussion.in_(own), named).limit(1)
@@ -120,7 +122,7 @@ async def _refuse_if_attached(connection: AsyncConnection, tenant: str, id: str)
         raise Conflict(f"This file is attached to a message in {place}: delete that discussion first.")
 
 
-async def _drop_content(connection: AsyncConnection, tenant: str, sha256: str) -> None:
+async def _delete_unused_content(connection: AsyncConnection, tenant: str, sha256: str) -> None:
     """Delete content that no file has any more; who adds such a file at the same time comes before or after."""
     this = (blob.c.tenant == tenant, blob.c.sha256 == sha256)
     await connection.execute(select(blob.c.sha256).where(*this).with_for_update())

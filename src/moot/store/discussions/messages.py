@@ -8,42 +8,45 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.store.schema import message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
-from moot.types.versions import counting
+from moot.types.versions import valid_versions
 
-MESSAGE_FIELDS = [message.c[name] for name in Message.__struct_fields__ if name in message.c]
+MESSAGE_COLUMNS = [message.c[name] for name in Message.__struct_fields__ if name in message.c]
 
 
-async def turn_of(
-    connection: AsyncConnection, id: str, mine: ColumnElement[bool], otherwise: str
+async def load_turn_versions(
+    connection: AsyncConnection, id: str, condition: ColumnElement[bool], not_found_message: str
 ) -> Sequence[Message]:
     """Read all versions of the turn that a message is a version of; where there is none, say so `otherwise`."""
-    own = select(func.coalesce(message.c.version_of, message.c.id)).where(message.c.id == id, mine)
+    own = select(func.coalesce(message.c.version_of, message.c.id)).where(message.c.id == id, condition)
     first = own.scalar_subquery()
-    query = select(*MESSAGE_FIELDS).where(or_(message.c.id == first, message.c.version_of == first))
+    query = select(*MESSAGE_COLUMNS).where(or_(message.c.id == first, message.c.version_of == first))
     rows = (await connection.execute(query.order_by(message.c.number))).mappings().all()
-    turn = counting([Message(**row) for row in rows]) if rows else ()
+    turn = valid_versions([Message(**row) for row in rows]) if rows else ()
     if id not in {one.id for one in turn}:
-        raise NotFound(otherwise)
+        raise NotFound(not_found_message)
     return turn
 
 
-async def versions_in(
-    connection: AsyncConnection, discussion: str, of: Collection[str] | None = None, upto: int | None = None
+async def load_later_versions(
+    connection: AsyncConnection,
+    discussion: str,
+    turn_ids: Collection[str] | None = None,
+    visible_until: int | None = None,
 ) -> list[Message]:
     """Read the later versions of some turns in a discussion, or of all, as far as they were there at a number."""
-    if of is not None and not of:
+    if turn_ids is not None and not turn_ids:
         return []
-    query = select(*MESSAGE_FIELDS)
-    if of is None:
+    query = select(*MESSAGE_COLUMNS)
+    if turn_ids is None:
         query = query.where(message.c.discussion == discussion, message.c.version_of.is_not(None))
     else:  # by their ids alone, so that it costs the same however much was said
-        query = query.where(message.c.version_of.in_(of))
-    if upto is not None:
-        query = query.where(message.c.number <= upto)
+        query = query.where(message.c.version_of.in_(turn_ids))
+    if visible_until is not None:
+        query = query.where(message.c.number <= visible_until)
     return [Message(**row) for row in (await connection.execute(query)).mappings()]
 
 
-def is_shown() -> ColumnElement[bool]:
+def is_current_version() -> ColumnElement[bool]:
     """Tell messages whose words are the current ones of their turn."""
     newer = message.alias("newer")
     instead = and_(

@@ -23,68 +23,70 @@ from sqlalchemy.sql.functions import Function
 
 from moot.store.database import Database
 
-WORDS = 16  # of a search; what comes after them is left out
-LONGEST = 60  # characters of a word; a longer one is searched by how it begins
+MAX_WORDS = 16  # of a search; what comes after them is left out
+MAX_WORD_CHARS = 60  # characters of a word; a longer one is searched by how it begins
 
 # The same expressions as in the indexes, or Postgres does not use them.
-DOCUMENTS = {
+DOCUMENT_SQL = {
     "discussion": "to_tsvector('simple', discussion.title)",
     "message": "to_tsvector('simple', left(message.content, 100000))",
     "insight": "to_tsvector('simple', insight.title || ' ' || insight.detail || ' ' || coalesce(insight.suggestion, ''))",
 }
 
 
-def words(q: str) -> list[str]:
+def search_words(q: str) -> list[str]:
     """Split what was typed into the words to look for; marks alone are no words."""
     sayable = q.replace("\0", " ").encode("utf-8", "ignore").decode()
-    return [word[:LONGEST] for word in sayable.split() if any(map(str.isalnum, word[:LONGEST]))][:WORDS]
+    return [
+        word[:MAX_WORD_CHARS] for word in sayable.split() if any(map(str.isalnum, word[:MAX_WORD_CHARS]))
+    ][:MAX_WORDS]
 
 
-def matching(database: Database, searched: Table, q: str) -> ColumnElement[bool]:
+def search_condition(database: Database, target: Table, q: str) -> ColumnElement[bool]:
     """Tell rows of a discussion, message or insight that have all the words; a blank search finds all rows."""
     if not q.replace("\0", " ").strip():
         return true()
-    if not words(q):
+    if not search_words(q):
         return false()
     if database.is_postgres:
-        return _document(searched).bool_op("@@")(_tsquery(q))
-    index = _index(searched.name)
-    return searched.c.number.in_(select(index.c.rowid).where(_matches(index, q)))
+        return _tsvector(target).bool_op("@@")(_tsquery(q))
+    index = _fts_table(target.name)
+    return target.c.number.in_(select(index.c.rowid).where(_fts_condition(index, q)))
 
 
-def ranked(database: Database, searched: Table, q: str) -> Subquery:
+def rank_matches(database: Database, target: Table, q: str) -> Subquery:
     """Give the `number` and the `score` of rows that match; more is better. There must be words."""
     if database.is_postgres:
-        rank = func.ts_rank(_document(searched), _tsquery(q)).label("score")
-        return select(searched.c.number, rank).where(matching(database, searched, q)).subquery()
-    index = _index(searched.name)
+        rank = func.ts_rank(_tsvector(target), _tsquery(q)).label("score")
+        return select(target.c.number, rank).where(search_condition(database, target, q)).subquery()
+    index = _fts_table(target.name)
     score = (-func.bm25(literal_column(index.name))).label("score")
-    return select(index.c.rowid.label("number"), score).where(_matches(index, q)).subquery()
+    return select(index.c.rowid.label("number"), score).where(_fts_condition(index, q)).subquery()
 
 
-def _document(searched: Table) -> ColumnElement[str]:
-    return literal_column(DOCUMENTS[searched.name])
+def _tsvector(target: Table) -> ColumnElement[str]:
+    return literal_column(DOCUMENT_SQL[target.name])
 
 
 def _tsquery(q: str) -> Function[str]:
     doubled = str.maketrans({"'": "''", "\\": "\\\\"})
-    wanted = " & ".join(f"'{word.translate(doubled)}':*" for word in words(q))
+    wanted = " & ".join(f"'{word.translate(doubled)}':*" for word in search_words(q))
     return func.to_tsquery(literal_column("'simple'"), bindparam(None, wanted))
 
 
 @cache
-def _index(searched: str) -> TableClause:
-    name = f"{searched}_search"
+def _fts_table(table_name: str) -> TableClause:
+    name = f"{table_name}_search"
     return table(name, column("rowid"), column(name))
 
 
-def _matches(index: TableClause, q: str) -> ColumnElement[bool]:
-    wanted = " ".join('"{}"*'.format(word.replace('"', '""')) for word in words(q))
-    return index.c[index.name].match(bindparam(None, wanted))
+def _fts_condition(fts_table: TableClause, q: str) -> ColumnElement[bool]:
+    wanted = " ".join('"{}"*'.format(word.replace('"', '""')) for word in search_words(q))
+    return fts_table.c[fts_table.name].match(bindparam(None, wanted))
 
 
-WORD = re.compile(r"[^\W_]+")
-BEFORE, AFTER = 32, 120  # characters around what was found, about
+WORD_PATTERN = re.compile(r"[^\W_]+")
+CHARS_BEFORE, CHARS_AFTER = 32, 120  # characters around what was found, about
 
 
 class Excerpt(Struct, frozen=True):
@@ -95,16 +97,22 @@ class Excerpt(Struct, frozen=True):
     after: str
 
 
-def excerpt(text: str, q: str) -> Excerpt:
+def make_excerpt(text: str, q: str) -> Excerpt:
     """Cut out where the longest word that is sought begins a word, as it tells most; otherwise how the text begins."""
-    sought = max((_folded(word) for part in words(q) for word in WORD.findall(part)), key=len, default="")
-    places = (one.span() for one in WORD.finditer(text) if sought and _folded(one[0]).startswith(sought))
+    sought = max(
+        (_fold_word(word) for part in search_words(q) for word in WORD_PATTERN.findall(part)),
+        key=len,
+        default="",
+    )
+    places = (
+        one.span() for one in WORD_PATTERN.finditer(text) if sought and _fold_word(one[0]).startswith(sought)
+    )
     start, end = next(places, (0, 0))
-    end = min(end, start + LONGEST)
-    return Excerpt(_end_of(text[:start]), text[start:end], _beginning_of(text[end:]))
+    end = min(end, start + MAX_WORD_CHARS)
+    return Excerpt(_shorten_before(text[:start]), text[start:end], _shorten_after(text[end:]))
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     if word.isascii():
         return word.lower()
     return "".join(
@@ -112,17 +120,17 @@ def _folded(word: str) -> str:
     ).lower()
 
 
-def _end_of(text: str) -> str:
-    line = " ".join(text[-4 * BEFORE :].split()) + text[-1:].isspace() * " "
-    if len(line) <= BEFORE and len(text) <= 4 * BEFORE:
+def _shorten_before(text: str) -> str:
+    line = " ".join(text[-4 * CHARS_BEFORE :].split()) + text[-1:].isspace() * " "
+    if len(line) <= CHARS_BEFORE and len(text) <= 4 * CHARS_BEFORE:
         return line.lstrip()
-    near = line[-BEFORE:]
+    near = line[-CHARS_BEFORE:]
     return "… " + (near.partition(" ")[2] or near)
 
 
-def _beginning_of(text: str) -> str:
-    line = text[:1].isspace() * " " + " ".join(text[: 4 * AFTER].split())
-    if len(line) <= AFTER and len(text) <= 4 * AFTER:
+def _shorten_after(text: str) -> str:
+    line = text[:1].isspace() * " " + " ".join(text[: 4 * CHARS_AFTER].split())
+    if len(line) <= CHARS_AFTER and len(text) <= 4 * CHARS_AFTER:
         return line.rstrip()
-    near = line[:AFTER]
+    near = line[:CHARS_AFTER]
     return (near.rpartition(" ")[0] or near) + " …"

@@ -9,13 +9,13 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import RowMapping, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, cut
+from moot.store.database import Database, paginate
 from moot.store.schema import persona, persona_use
-from moot.types.errors import NotFound, Refused, UsageError
-from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level
+from moot.types.errors import Forbidden, NotFound, UsageError
+from moot.types.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level_for_uses
 from moot.types.primitives import new_id
 
-OWN = select(
+OWN_PERSONAS = select(
     persona,
     func.coalesce(persona_use.c.uses, 0).label("uses"),
     func.coalesce(persona_use.c.completed, 0).label("completed"),
@@ -27,82 +27,82 @@ class Personas:
         self._database = database
         self._shipped = {one.id: one for one in shipped}
 
-    async def get(self, tenant: str, id: str) -> Persona:
+    async def get_persona(self, tenant: str, id: str) -> Persona:
         async with self._database.read() as connection:
-            return await self._get(connection, tenant, id)
+            return await self._load_persona(connection, tenant, id)
 
-    async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PersonaPage:
+    async def list_personas(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PersonaPage:
         """List the shipped ones and then a tenant's own, newest first: both by their ids."""
-        query = OWN.where(persona.c.tenant == tenant)
+        query = OWN_PERSONAS.where(persona.c.tenant == tenant)
         if cursor is not None:
             query = query.where(persona.c.id < cursor)
         query = query.order_by(persona.c.id.desc()).limit(limit + 1)
         async with self._database.read() as connection:
-            own = [_persona(row) for row in (await connection.execute(query)).mappings()]
+            own = [_make_persona(row) for row in (await connection.execute(query)).mappings()]
             shipped = [
-                one for one in await self._counted(connection, tenant) if not cursor or one.id < cursor
+                one for one in await self._load_shipped(connection, tenant) if not cursor or one.id < cursor
             ]
         found = sorted([*shipped, *own], key=lambda one: one.id, reverse=True)
-        return PersonaPage(*cut(found, limit, lambda one: one.id))
+        return PersonaPage(*paginate(found, limit, lambda one: one.id))
 
-    async def names(self, tenant: str) -> list[str]:
+    async def persona_names(self, tenant: str) -> list[str]:
         """Name all personas that a tenant has: its own, the newest first, and the shipped ones."""
         own = select(persona.c.name).where(persona.c.tenant == tenant).order_by(persona.c.id.desc())
         async with self._database.read() as connection:
             found = (await connection.execute(own)).scalars().all()
         return [*found, *(one.name for one in self._shipped.values())]
 
-    async def create(self, tenant: str, draft: PersonaDraft) -> Persona:
+    async def create_persona(self, tenant: str, draft: PersonaDraft) -> Persona:
         async with self._database.write() as connection:
-            return await self._get(connection, tenant, await add_persona(connection, tenant, draft))
+            return await self._load_persona(connection, tenant, await add_persona(connection, tenant, draft))
 
-    async def change(self, tenant: str, id: str, change: PersonaChange) -> Persona:
-        self._refuse_shipped(id)
+    async def update_persona(self, tenant: str, id: str, change: PersonaChange) -> Persona:
+        self._reject_if_shipped(id)
         mine = (persona.c.id == id, persona.c.tenant == tenant)
         async with self._database.write() as connection:
             if values := to_builtins(change):
                 await connection.execute(update(persona).where(*mine).values(**values))
-            changed = await self._get(connection, tenant, id)
+            changed = await self._load_persona(connection, tenant, id)
             if not (changed.description.strip() or changed.system_prompt.strip()):
                 raise UsageError("A persona needs a description or a system_prompt: keep one of them.")
         return changed
 
-    async def delete(self, tenant: str, id: str) -> None:
-        self._refuse_shipped(id)
+    async def delete_persona(self, tenant: str, id: str) -> None:
+        self._reject_if_shipped(id)
         async with self._database.write() as connection:
             if not await drop_persona(connection, tenant, id):
-                raise _missing(id)
+                raise _persona_not_found(id)
 
-    async def count(self, tenant: str, persona: str, *, completed: bool) -> None:
+    async def count_use(self, tenant: str, persona: str, *, completed: bool) -> None:
         """Count one use, and whether the turn was completed."""
         once = {"uses": 1, "completed": int(completed)}
         more = {name: persona_use.c[name] + value for name, value in once.items()}
-        counted = self._database.insert(persona_use).values(tenant=tenant, persona=persona, **once)
+        counted = self._database.insert_into(persona_use).values(tenant=tenant, persona=persona, **once)
         async with self._database.write() as connection:
             await connection.execute(
                 counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more)
             )
 
-    async def _get(self, connection: AsyncConnection, tenant: str, id: str) -> Persona:
+    async def _load_persona(self, connection: AsyncConnection, tenant: str, id: str) -> Persona:
         if id in self._shipped:
-            return next(one for one in await self._counted(connection, tenant) if one.id == id)
-        mine = OWN.where(persona.c.id == id, persona.c.tenant == tenant)
+            return next(one for one in await self._load_shipped(connection, tenant) if one.id == id)
+        mine = OWN_PERSONAS.where(persona.c.id == id, persona.c.tenant == tenant)
         row = (await connection.execute(mine)).mappings().first()
         if row is None:
-            raise _missing(id)
-        return _persona(row)
+            raise _persona_not_found(id)
+        return _make_persona(row)
 
-    async def _counted(self, connection: AsyncConnection, tenant: str) -> list[Persona]:
+    async def _load_shipped(self, connection: AsyncConnection, tenant: str) -> list[Persona]:
         """Return the shipped personas with what this tenant made of them."""
         query = select(persona_use).where(
             persona_use.c.tenant == tenant, persona_use.c.persona.in_(self._shipped)
         )
         used = {row["persona"]: row for row in (await connection.execute(query)).mappings()}
-        return [replace(one, **_counts(used.get(one.id))) for one in self._shipped.values()]
+        return [replace(one, **_use_counts(used.get(one.id))) for one in self._shipped.values()]
 
-    def _refuse_shipped(self, id: str) -> None:
+    def _reject_if_shipped(self, id: str) -> None:
         if id in self._shipped:
-            raise Refused(f"{id} ships with Moot and stays as it is: make a copy, and change that.")
+            raise Forbidden(f"{id} ships with Moot and stays as it is: make a copy, and change that.")
 
 
 async def add_persona(connection: AsyncConnection, tenant: str, draft: PersonaDraft) -> str:
@@ -122,15 +122,15 @@ async def drop_persona(connection: AsyncConnection, tenant: str, id: str) -> boo
     return there
 
 
-def _persona(row: RowMapping) -> Persona:
+def _make_persona(row: RowMapping) -> Persona:
     own = {name: row[name] for name in Persona.__struct_fields__ if name in persona.c}
-    return Persona(**own, **_counts(row), shipped=False)
+    return Persona(**own, **_use_counts(row), shipped=False)
 
 
-def _counts(row: RowMapping | None) -> dict[str, Any]:
+def _use_counts(row: RowMapping | None) -> dict[str, Any]:
     uses, completed = (row["uses"], row["completed"]) if row else (0, 0)
-    return {"uses": uses, "success_rate": completed / uses if uses else None, "level": level(uses)}
+    return {"uses": uses, "success_rate": completed / uses if uses else None, "level": level_for_uses(uses)}
 
 
-def _missing(id: str) -> NotFound:
+def _persona_not_found(id: str) -> NotFound:
     return NotFound(f"There is no persona {id!r}.")

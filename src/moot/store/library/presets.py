@@ -4,67 +4,71 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, cut
+from moot.store.database import Database, paginate
 from moot.store.schema import line_up
 from moot.types.errors import Conflict, NotFound
 from moot.types.presets import LineUp, LineUpPage
 
-FIELDS = [line_up.c[name] for name in LineUp.__struct_fields__]
+PRESET_COLUMNS = [line_up.c[name] for name in LineUp.__struct_fields__]
 
 
-class LineUps:
+class Presets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, tenant: str, id: str) -> LineUp:
+    async def get_preset(self, tenant: str, id: str) -> LineUp:
         async with self._database.read() as connection:
-            return await _line_up(connection, tenant, id)
+            return await _load_preset(connection, tenant, id)
 
-    async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> LineUpPage:
-        query = select(*FIELDS).where(line_up.c.tenant == tenant)
+    async def list_presets(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> LineUpPage:
+        query = select(*PRESET_COLUMNS).where(line_up.c.tenant == tenant)
         if cursor is not None:
             query = query.where(line_up.c.id < cursor)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(line_up.c.id.desc()).limit(limit + 1))
         found = [LineUp(**row) for row in rows.mappings()]
-        return LineUpPage(*cut(found, limit, lambda one: one.id))
+        return LineUpPage(*paginate(found, limit, lambda one: one.id))
 
-    async def named(self, tenant: str, name: str) -> LineUp:
+    async def find_preset(self, tenant: str, name: str) -> LineUp:
         """Find a line-up by its name, or by its id; of several with one name, the newest."""
         meant = (line_up.c.tenant == tenant, or_(line_up.c.name == name, line_up.c.id == name))
         async with self._database.read() as connection:
-            rows = await connection.execute(select(*FIELDS).where(*meant).order_by(line_up.c.id.desc()))
+            rows = await connection.execute(
+                select(*PRESET_COLUMNS).where(*meant).order_by(line_up.c.id.desc())
+            )
             row = rows.mappings().first()
         if row is None:
-            raise _missing(name)
+            raise _preset_not_found(name)
         return LineUp(**row)
 
-    async def add(self, tenant: str, new: LineUp) -> None:
+    async def add_preset(self, tenant: str, new: LineUp) -> None:
         async with self._database.write() as connection:
             await connection.execute(insert(line_up).values(**asdict(new), tenant=tenant))
 
-    async def change(self, tenant: str, before: LineUp, after: LineUp) -> None:
+    async def update_preset(self, tenant: str, before: LineUp, after: LineUp) -> None:
         """Put one in the place of what it was made of, unless that is not there any more as it was."""
         async with self._database.write() as connection:
-            if await _line_up(connection, tenant, before.id, for_update=True) != before:
+            if await _load_preset(connection, tenant, before.id, for_update=True) != before:
                 raise Conflict("This line-up was changed by another request at the same time: load it again.")
             changed = update(line_up).where(line_up.c.id == before.id).values(**asdict(after))
             await connection.execute(changed)
 
-    async def delete(self, tenant: str, id: str) -> None:
+    async def delete_preset(self, tenant: str, id: str) -> None:
         mine = delete(line_up).where(line_up.c.id == id, line_up.c.tenant == tenant)
         async with self._database.write() as connection:
             if not (await connection.execute(mine)).rowcount:
-                raise _missing(id)
+                raise _preset_not_found(id)
 
 
-async def _line_up(connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False) -> LineUp:
-    query = select(*FIELDS).where(line_up.c.id == id, line_up.c.tenant == tenant)
+async def _load_preset(
+    connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False
+) -> LineUp:
+    query = select(*PRESET_COLUMNS).where(line_up.c.id == id, line_up.c.tenant == tenant)
     row = (await connection.execute(query.with_for_update() if for_update else query)).mappings().first()
     if row is None:
-        raise _missing(id)
+        raise _preset_not_found(id)
     return LineUp(**row)
 
 
-def _missing(id: str) -> NotFound:
+def _preset_not_found(id: str) -> NotFound:
     return NotFound(f"There is no line-up {id!r}.")

@@ -8,8 +8,8 @@ from msgspec.structs import asdict
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.store.database import Database, cut
-from moot.store.library.patterns import completed_patterns
+from moot.store.database import Database, paginate
+from moot.store.library.patterns import load_completed_patterns
 from moot.store.schema import post, project
 from moot.types.errors import NotFound
 from moot.types.primitives import new_id
@@ -25,58 +25,60 @@ from moot.types.projects import (
     ProjectPage,
 )
 
-FIELDS = [project.c[name] for name in Project.__struct_fields__]
-POST_FIELDS = [post.c[name] for name in Post.__struct_fields__]
-POSTS_TOLD = 5
-PATTERNS_TOLD = 10
+PROJECT_COLUMNS = [project.c[name] for name in Project.__struct_fields__]
+POST_COLUMNS = [post.c[name] for name in Post.__struct_fields__]
+MAX_PROMPT_POSTS = 5
+MAX_PROMPT_PATTERNS = 10
 
 
 class Projects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, tenant: str, id: str) -> Project:
+    async def get_project(self, tenant: str, id: str) -> Project:
         async with self._database.read() as connection:
-            return await _project(connection, tenant, id)
+            return await _load_project(connection, tenant, id)
 
-    async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> ProjectPage:
-        query = select(*FIELDS).where(project.c.tenant == tenant)
+    async def list_projects(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> ProjectPage:
+        query = select(*PROJECT_COLUMNS).where(project.c.tenant == tenant)
         if cursor is not None:
             query = query.where(project.c.id < cursor)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(project.c.id.desc()).limit(limit + 1))
         found = [Project(**row) for row in rows.mappings()]
-        return ProjectPage(*cut(found, limit, lambda one: one.id))
+        return ProjectPage(*paginate(found, limit, lambda one: one.id))
 
-    async def create(self, tenant: str, draft: ProjectDraft) -> Project:
+    async def create_project(self, tenant: str, draft: ProjectDraft) -> Project:
         new = Project(id=new_id("project"), created_at=time.time(), **asdict(draft))
         async with self._database.write() as connection:
             await connection.execute(insert(project).values(**asdict(new), tenant=tenant))
         return new
 
-    async def change(self, tenant: str, id: str, change: ProjectChange) -> Project:
+    async def update_project(self, tenant: str, id: str, change: ProjectChange) -> Project:
         mine = (project.c.id == id, project.c.tenant == tenant)
         async with self._database.write() as connection:
             if values := to_builtins(change):
                 await connection.execute(update(project).where(*mine).values(**values))
-            return await _project(connection, tenant, id)
+            return await _load_project(connection, tenant, id)
 
-    async def delete(self, tenant: str, id: str) -> None:
+    async def delete_project(self, tenant: str, id: str) -> None:
         """Delete a project with its posts and patterns; its discussions and their insights stay, without it."""
         mine = delete(project).where(project.c.id == id, project.c.tenant == tenant)
         async with self._database.write() as connection:
             if not (await connection.execute(mine)).rowcount:
-                raise _missing("project", id)
+                raise _row_not_found("project", id)
 
-    async def posts(self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50) -> PostPage:
-        query = select(*POST_FIELDS).where(post.c.project == id, post.c.tenant == tenant)
+    async def list_posts(
+        self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50
+    ) -> PostPage:
+        query = select(*POST_COLUMNS).where(post.c.project == id, post.c.tenant == tenant)
         if cursor is not None:
             query = query.where(post.c.id < cursor)
         async with self._database.read() as connection:
-            await _project(connection, tenant, id)
+            await _load_project(connection, tenant, id)
             rows = await connection.execute(query.order_by(post.c.id.desc()).limit(limit + 1))
         found = [Post(**row) for row in rows.mappings()]
-        return PostPage(*cut(found, limit, lambda one: one.id))
+        return PostPage(*paginate(found, limit, lambda one: one.id))
 
     async def add_post(self, tenant: str, id: str, draft: PostDraft) -> Post:
         now = time.time()
@@ -89,46 +91,46 @@ class Projects:
             created_at=now,
         )
         async with self._database.write() as connection:
-            await _project(connection, tenant, id)
+            await _load_project(connection, tenant, id)
             await connection.execute(insert(post).values(**asdict(new), tenant=tenant))
         return new
 
-    async def change_post(self, tenant: str, project: str, id: str, change: PostChange) -> Post:
+    async def update_post(self, tenant: str, project: str, id: str, change: PostChange) -> Post:
         async with self._database.write() as connection:
-            before = await _post(connection, tenant, project, id)
+            before = await _load_post(connection, tenant, project, id)
             if values := _post_values(before, change):
                 await connection.execute(update(post).where(post.c.id == id).values(**values))
-            return await _post(connection, tenant, project, id)
+            return await _load_post(connection, tenant, project, id)
 
     async def delete_post(self, tenant: str, project: str, id: str) -> None:
         async with self._database.write() as connection:
-            await _post(connection, tenant, project, id)
+            await _load_post(connection, tenant, project, id)
             await connection.execute(delete(post).where(post.c.id == id))
 
-    async def context(self, tenant: str, id: str) -> ProjectFacts:
+    async def project_facts(self, tenant: str, id: str) -> ProjectFacts:
         """Return what participants are told: the newest published posts, and the most frequent patterns."""
-        published = select(*POST_FIELDS).where(post.c.project == id, post.c.published_at.is_not(None))
-        newest = published.order_by(post.c.published_at.desc(), post.c.id.desc()).limit(POSTS_TOLD)
+        published = select(*POST_COLUMNS).where(post.c.project == id, post.c.published_at.is_not(None))
+        newest = published.order_by(post.c.published_at.desc(), post.c.id.desc()).limit(MAX_PROMPT_POSTS)
         async with self._database.read() as connection:
-            found = await _project(connection, tenant, id)
+            found = await _load_project(connection, tenant, id)
             posts = tuple(Post(**row) for row in (await connection.execute(newest)).mappings())
-            patterns = await completed_patterns(connection, tenant, id)
-        return ProjectFacts(found, posts, patterns[:PATTERNS_TOLD])
+            patterns = await load_completed_patterns(connection, tenant, id)
+        return ProjectFacts(found, posts, patterns[:MAX_PROMPT_PATTERNS])
 
 
-async def _project(connection: AsyncConnection, tenant: str, id: str) -> Project:
-    mine = select(*FIELDS).where(project.c.id == id, project.c.tenant == tenant)
+async def _load_project(connection: AsyncConnection, tenant: str, id: str) -> Project:
+    mine = select(*PROJECT_COLUMNS).where(project.c.id == id, project.c.tenant == tenant)
     row = (await connection.execute(mine)).mappings().first()
     if row is None:
-        raise _missing("project", id)
+        raise _row_not_found("project", id)
     return Project(**row)
 
 
-async def _post(connection: AsyncConnection, tenant: str, project: str, id: str) -> Post:
+async def _load_post(connection: AsyncConnection, tenant: str, project: str, id: str) -> Post:
     mine = (post.c.id == id, post.c.project == project, post.c.tenant == tenant)
-    row = (await connection.execute(select(*POST_FIELDS).where(*mine))).mappings().first()
+    row = (await connection.execute(select(*POST_COLUMNS).where(*mine))).mappings().first()
     if row is None:
-        raise _missing("post", id)
+        raise _row_not_found("post", id)
     return Post(**row)
 
 
@@ -140,5 +142,5 @@ def _post_values(before: Post, change: PostChange) -> dict[str, Any]:
     return values
 
 
-def _missing(what: str, id: str) -> NotFound:
-    return NotFound(f"There is no {what} {id!r}.")
+def _row_not_found(kind: str, id: str) -> NotFound:
+    return NotFound(f"There is no {kind} {id!r}.")

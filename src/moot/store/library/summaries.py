@@ -9,12 +9,12 @@ from moot.store.billing.charges import add_charges
 from moot.store.database import Database
 from moot.store.schema import discussion, message, recap
 from moot.types.billing import Charge, Payer
-from moot.types.knowledge import Recap
+from moot.types.knowledge import DiscussionSummary
 
-FIELDS = [recap.c[name] for name in Recap.__struct_fields__]
+SUMMARY_COLUMNS = [recap.c[name] for name in DiscussionSummary.__struct_fields__]
 
 # What a recap is made from: what everybody at that table could hear.
-HEARD = (
+PUBLIC_MESSAGES = (
     message.c.version_of.is_(None),
     message.c.hidden.is_(False),
     message.c.audience.is_(None),
@@ -24,11 +24,11 @@ HEARD = (
 )
 
 
-class Recaps:
+class DiscussionSummaries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def titled(self, tenant: str, fits: Callable[[str], bool]) -> list[str]:
+    async def find_by_title(self, tenant: str, matches: Callable[[str], bool]) -> list[str]:
         """Return the discussions whose title fits, the newest first.
 
         Asked of every title, because databases do not agree on which letters are the same in another case.
@@ -36,30 +36,30 @@ class Recaps:
         query = select(discussion.c.id, discussion.c.title).where(discussion.c.tenant == tenant)
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc())
         async with self._database.read() as connection:
-            return [row.id for row in await connection.execute(newest) if fits(row.title)]
+            return [row.id for row in await connection.execute(newest) if matches(row.title)]
 
-    async def heard(self, of: str) -> int:
+    async def count_public_messages(self, discussion_id: str) -> int:
         """Count what was said in a discussion for everybody to hear."""
-        query = select(func.count()).where(message.c.discussion == of, *HEARD)
+        query = select(func.count()).where(message.c.discussion == discussion_id, *PUBLIC_MESSAGES)
         async with self._database.read() as connection:
             return int((await connection.execute(query)).scalar_one())
 
-    async def newest(self, tenant: str, of: str) -> Recap | None:
-        query = select(*FIELDS).where(recap.c.discussion == of, recap.c.tenant == tenant)
+    async def newest_summary(self, tenant: str, discussion_id: str) -> DiscussionSummary | None:
+        query = select(*SUMMARY_COLUMNS).where(recap.c.discussion == discussion_id, recap.c.tenant == tenant)
         newest = query.order_by(recap.c.created_at.desc(), recap.c.id.desc()).limit(1)
         async with self._database.read() as connection:
             row = (await connection.execute(newest)).mappings().first()
-        return Recap(**row) if row else None
+        return DiscussionSummary(**row) if row else None
 
-    async def keep(self, payer: Payer, new: Recap, charge: Charge) -> None:
+    async def save_summary(self, payer: Payer, new: DiscussionSummary, charge: Charge) -> None:
         """Keep a recap together with what it cost, so that it is neither made nor paid twice."""
         async with self._database.write() as connection:
             await connection.execute(insert(recap).values(**asdict(new), tenant=payer.tenant))
             await add_charges(self._database, connection, payer, [charge])
 
-    async def several(self, tenant: str, ids: Collection[str]) -> dict[str, Recap]:
+    async def summaries_by_ids(self, tenant: str, ids: Collection[str]) -> dict[str, DiscussionSummary]:
         """Return recaps by their ids, as far as they are there."""
-        query = select(*FIELDS).where(recap.c.id.in_(ids), recap.c.tenant == tenant)
+        query = select(*SUMMARY_COLUMNS).where(recap.c.id.in_(ids), recap.c.tenant == tenant)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()
-            return {row["id"]: Recap(**row) for row in rows}
+            return {row["id"]: DiscussionSummary(**row) for row in rows}

@@ -13,15 +13,15 @@ from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
-from moot.store.runs.runs import Claim
+from moot.store.runs.runs import RunLease
 from moot.types.billing import Charge
 from moot.types.debate import Lane
 from moot.types.discussions import Message
 from moot.types.events import RunStatus
 
-RUNS_A_SIGNAL = 150  # a signal holds less than 8,000 bytes
+RUNS_PER_SIGNAL = 150  # a signal holds less than 8,000 bytes
 
-POSTGRES_ADD = """
+POSTGRES_INSERT = """
 WITH owned AS MATERIALIZED (
   SELECT run.id FROM unnest($1::text[], $2::int[]) AS held (id, epoch)
   JOIN run ON run.id = held.id AND run.epoch = held.epoch
@@ -40,7 +40,7 @@ SQLITE_OWNED = """
 SELECT run.id FROM json_each(?) AS held
 JOIN run ON run.id = held.value ->> 0 AND run.epoch = held.value ->> 1
 """
-SQLITE_ADD = """
+SQLITE_INSERT = """
 INSERT INTO run_event (run, seq, body)
 SELECT run.id, new.value ->> 2, new.value ->> 3 FROM json_each(?) AS new
 JOIN run ON run.id = new.value ->> 0 AND run.epoch = new.value ->> 1
@@ -48,83 +48,87 @@ WHERE true ON CONFLICT DO NOTHING
 """
 
 
-class Ending(Struct, frozen=True):
+class RunEnding(Struct, frozen=True):
     """`revision` is the last one that was heeded: if more is to be tried again, the run goes on."""
 
     status: RunStatus
-    at: float
-    revision: int = 0
+    ended_at: float
+    applied_revision: int = 0
 
 
-class Kept(Struct, frozen=True):
+class RunRecords(Struct, frozen=True):
     """What is in tables of its own: finished turns, how far lanes have come, findings by their basis, what was paid."""
 
     messages: list[Message] = []
     lanes: list[Lane] = []
-    findings: dict[str, str] = {}
+    analysis_results: dict[str, str] = {}
     charges: list[Charge] = []
 
 
-class Entry(Struct, frozen=True):
+class EventLogEntry(Struct, frozen=True):
     """What one run adds to the log at once: events from number `first` on, and what is kept together with them."""
 
-    claim: Claim
-    first: int
+    lease: RunLease
+    first_seq: int
     bodies: list[str]
-    kept: "Kept | None" = None
-    ending: Ending | None = None
+    records: "RunRecords | None" = None
+    ending: RunEnding | None = None
 
 
-async def add(database: Database, entries: Sequence[Entry]) -> set[str]:
+async def insert_events(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
     """Add the events of entries to the log, and return the runs that are still ours: of others, nothing is added."""
     if database.is_postgres:
-        arguments = _arguments(database.name, entries)
-        async with database.own_connection() as connection:
-            return {row[0] for row in await connection.fetch(POSTGRES_ADD, *arguments)}
-    return await database.in_own_thread(lambda connection: _added(connection, entries))
+        arguments = _postgres_arguments(database.instance_id, entries)
+        async with database.log_connection() as connection:
+            return {row[0] for row in await connection.fetch(POSTGRES_INSERT, *arguments)}
+    return await database.run_on_log_thread(lambda connection: _insert_into_sqlite(connection, entries))
 
 
-async def add_within(database: Database, connection: AsyncConnection, entries: Sequence[Entry]) -> set[str]:
+async def insert_events_in_transaction(
+    database: Database, connection: AsyncConnection, entries: Sequence[EventLogEntry]
+) -> set[str]:
     """Do the same in a transaction that does more; the runs are held until its end."""
     if database.is_postgres:
-        arguments = _arguments(database.name, entries)
-        return set((await connection.exec_driver_sql(POSTGRES_ADD, arguments)).scalars())
-    owned = set((await connection.exec_driver_sql(SQLITE_OWNED, (_held(entries),))).scalars())
-    await connection.exec_driver_sql(SQLITE_ADD, (_rows(entries),))
+        arguments = _postgres_arguments(database.instance_id, entries)
+        return set((await connection.exec_driver_sql(POSTGRES_INSERT, arguments)).scalars())
+    owned = set((await connection.exec_driver_sql(SQLITE_OWNED, (_encode_leases(entries),))).scalars())
+    await connection.exec_driver_sql(SQLITE_INSERT, (_encode_events(entries),))
     return owned
 
 
-def signals(sender: str, entries: Sequence[Entry]) -> Iterator[str]:
+def encode_signals(sender: str, entries: Sequence[EventLogEntry]) -> Iterator[str]:
     """Say what wakes the readers in other processes: the sender, and the newest number of each run."""
-    ends = [f"{entry.claim.run}:{entry.first + len(entry.bodies) - 1}" for entry in entries if entry.bodies]
-    for at in range(0, len(ends), RUNS_A_SIGNAL):
-        yield ",".join((sender, *ends[at : at + RUNS_A_SIGNAL]))
+    ends = [
+        f"{entry.lease.run}:{entry.first_seq + len(entry.bodies) - 1}" for entry in entries if entry.bodies
+    ]
+    for at in range(0, len(ends), RUNS_PER_SIGNAL):
+        yield ",".join((sender, *ends[at : at + RUNS_PER_SIGNAL]))
 
 
-def news_of_others(own: str, signal: str) -> Iterator[tuple[str, int]]:
+def decode_signal(own_instance: str, signal: str) -> Iterator[tuple[str, int]]:
     """Read a signal: the newest number of each run, unless we sent it ourselves and know all that."""
     sender, *ends = signal.split(",")
-    if sender != own:
+    if sender != own_instance:
         for run, _, newest in (end.partition(":") for end in ends):
             yield run, int(newest)
 
 
-def _arguments(sender: str, entries: Sequence[Entry]) -> tuple[list[Any], ...]:
+def _postgres_arguments(sender: str, entries: Sequence[EventLogEntry]) -> tuple[list[Any], ...]:
     return (
-        [entry.claim.run for entry in entries],
-        [entry.claim.epoch for entry in entries],
-        [entry.claim.run for entry in entries for _ in entry.bodies],
-        [seq for entry in entries for seq, _ in enumerate(entry.bodies, entry.first)],
+        [entry.lease.run for entry in entries],
+        [entry.lease.epoch for entry in entries],
+        [entry.lease.run for entry in entries for _ in entry.bodies],
+        [seq for entry in entries for seq, _ in enumerate(entry.bodies, entry.first_seq)],
         [body for entry in entries for body in entry.bodies],
-        list(signals(sender, entries)),
+        list(encode_signals(sender, entries)),
     )
 
 
-def _added(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
+def _insert_into_sqlite(connection: sqlite3.Connection, entries: Sequence[EventLogEntry]) -> set[str]:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        owned = {run for (run,) in connection.execute(SQLITE_OWNED, (_held(entries),))}
-        connection.execute(SQLITE_ADD, (_rows(entries),))
+        owned = {run for (run,) in connection.execute(SQLITE_OWNED, (_encode_leases(entries),))}
+        connection.execute(SQLITE_INSERT, (_encode_events(entries),))
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
@@ -132,19 +136,19 @@ def _added(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]
     return owned
 
 
-def _held(entries: Sequence[Entry]) -> str:
-    return _json([(entry.claim.run, entry.claim.epoch) for entry in entries])
+def _encode_leases(entries: Sequence[EventLogEntry]) -> str:
+    return _encode_rows([(entry.lease.run, entry.lease.epoch) for entry in entries])
 
 
-def _rows(entries: Sequence[Entry]) -> str:
-    return _json(
+def _encode_events(entries: Sequence[EventLogEntry]) -> str:
+    return _encode_rows(
         [
-            (entry.claim.run, entry.claim.epoch, seq, body)
+            (entry.lease.run, entry.lease.epoch, seq, body)
             for entry in entries
-            for seq, body in enumerate(entry.bodies, entry.first)
+            for seq, body in enumerate(entry.bodies, entry.first_seq)
         ]
     )
 
 
-def _json(rows: Sequence[tuple[Any, ...]]) -> str:
+def _encode_rows(rows: Sequence[tuple[Any, ...]]) -> str:
     return msgspec.json.encode(rows).decode()

@@ -12,157 +12,172 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.billing.charges import add_charges
 from moot.store.database import Database
-from moot.store.discussions.discussions import hold, message_values, tell_change
-from moot.store.runs.event_insert import Ending, Entry, Kept, add, add_within, news_of_others
-from moot.store.runs.lanes import close_lanes, move
-from moot.store.runs.runs import Claim
+from moot.store.discussions.discussions import lock_discussions, message_values, notify_discussion_change
+from moot.store.runs.event_insert import (
+    EventLogEntry,
+    RunEnding,
+    RunRecords,
+    decode_signal,
+    insert_events,
+    insert_events_in_transaction,
+)
+from moot.store.runs.lanes import fail_open_lanes, move_lane
+from moot.store.runs.runs import RunLease
 from moot.store.schema import discussion, finding, message, run, run_event
 from moot.types.billing import Payer
-from moot.types.discussions import LIVE, Message
+from moot.types.discussions import LIVE_STATUSES, Message
 from moot.types.errors import NotFound
 
-A_PAGE = 500  # events
-LARGEST_PAGE = 256 * 1024  # characters, and the event that goes past them
+EVENTS_PER_PAGE = 500  # events
+MAX_PAGE_CHARS = 256 * 1024  # characters, and the event that goes past them
 
-NEWEST = (
+NEWEST_SEQ = (
     select(func.coalesce(func.max(run_event.c.seq), 0))
     .where(run_event.c.run == run.c.id)
     .scalar_subquery()
     .label("newest")
 )
-TURN = (message.c.run, message.c.stage, message.c.round, message.c.participant)
-NUMBERED = select(message.c.number).where(message.c.id == bindparam("of_id"))
-KEPT = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN))
+TURN_COLUMNS = (message.c.run, message.c.stage, message.c.round, message.c.participant)
+NUMBER_BY_ID = select(message.c.number).where(message.c.id == bindparam("of_id"))
+NUMBER_BY_TURN = select(message.c.number).where(
+    *(column == bindparam(f"of_{column.name}") for column in TURN_COLUMNS)
+)
 
 
-class Written(Struct, frozen=True):
+class WriteResult(Struct, frozen=True):
     """Runs that were not ours any more, and the numbers of the messages, by their ids."""
 
-    stale: frozenset[str]
-    numbers: dict[str, int]
+    stale_runs: frozenset[str]
+    message_numbers: dict[str, int]
 
 
-class Standing(Struct, frozen=True):
+class RunProgress(Struct, frozen=True):
     """Whether a run is going on, and the number of its newest event."""
 
     live: bool
-    newest: int
+    last_seq: int
 
 
-class Events:
+class EventLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(self, id: str, after: int) -> list[tuple[int, str]]:
+    async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
         """Return some events after a number; none where there are no more."""
         query = select(run_event.c.seq, run_event.c.body).where(
             run_event.c.run == id, run_event.c.seq > after
         )
         async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(run_event.c.seq).limit(A_PAGE))
-            return _first_of([(seq, body) for seq, body in rows])
+            rows = await connection.execute(query.order_by(run_event.c.seq).limit(EVENTS_PER_PAGE))
+            return _limit_page([(seq, body) for seq, body in rows])
 
-    async def newest(self, runs: Sequence[str]) -> dict[str, int]:
+    async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
         """Return the newest numbers that other processes may have written; on SQLite there are no others."""
         if not self._database.is_postgres:
             return {}
-        query = select(run.c.id, NEWEST).where(run.c.id.in_(runs))
+        query = select(run.c.id, NEWEST_SEQ).where(run.c.id.in_(runs))
         async with self._database.read() as connection:
             return {row.id: row.newest for row in await connection.execute(query)}
 
-    def told(self, signal: str) -> Iterator[tuple[str, int]]:
+    def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
         """Read a signal of another process: the newest number of each run."""
-        return news_of_others(self._database.name, signal)
+        return decode_signal(self._database.instance_id, signal)
 
-    async def standing(self, tenant: str, id: str) -> Standing:
+    async def run_progress(self, tenant: str, id: str) -> RunProgress:
         """Return how a run stands, and what was written of it until that moment."""
-        query = select(run.c.status, NEWEST).where(run.c.id == id, run.c.tenant == tenant)
+        query = select(run.c.status, NEWEST_SEQ).where(run.c.id == id, run.c.tenant == tenant)
         async with self._database.read() as connection:
             row = (await connection.execute(query)).first()
         if row is None:
             raise NotFound(f"There is no run {id!r}.")
-        return Standing(row.status in LIVE, row.newest)
+        return RunProgress(row.status in LIVE_STATUSES, row.newest)
 
-    async def standings(self, tenant: str, discussion: str) -> dict[str, Standing]:
+    async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
         """Return how all runs of a discussion stand at one moment, the oldest first."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
-        query = select(run.c.id, run.c.status, NEWEST).where(*mine).order_by(run.c.id)
+        query = select(run.c.id, run.c.status, NEWEST_SEQ).where(*mine).order_by(run.c.id)
         async with self._database.read() as connection:
             rows = await connection.execute(query)
-            return {row.id: Standing(row.status in LIVE, row.newest) for row in rows}
+            return {row.id: RunProgress(row.status in LIVE_STATUSES, row.newest) for row in rows}
 
-    async def write(self, entries: Sequence[Entry]) -> Written:
-        if any(entry.kept or entry.ending for entry in entries):
-            owned, numbers = await self._write_more(entries)
+    async def write_entries(self, entries: Sequence[EventLogEntry]) -> WriteResult:
+        if any(entry.records or entry.ending for entry in entries):
+            owned, numbers = await self._write_with_records(entries)
         else:
-            owned, numbers = await add(self._database, entries), {}
-        return Written(frozenset(entry.claim.run for entry in entries) - owned, numbers)
+            owned, numbers = await insert_events(self._database, entries), {}
+        return WriteResult(frozenset(entry.lease.run for entry in entries) - owned, numbers)
 
-    async def _write_more(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, int]]:
+    async def _write_with_records(self, entries: Sequence[EventLogEntry]) -> tuple[set[str], dict[str, int]]:
         """Write finished turns and ends together with their events."""
         numbers: dict[str, int] = {}
         async with self._database.write() as connection:
-            if ending := [entry.claim.discussion for entry in entries if entry.ending is not None]:
-                await hold(connection, ending)
-            owned = await add_within(self._database, connection, entries)
+            if ending := [entry.lease.discussion for entry in entries if entry.ending is not None]:
+                await lock_discussions(connection, ending)
+            owned = await insert_events_in_transaction(self._database, connection, entries)
             for entry in entries:
-                if entry.claim.run in owned:
-                    if entry.kept is not None:
-                        numbers |= await self._keep(connection, entry.claim, entry.kept)
+                if entry.lease.run in owned:
+                    if entry.records is not None:
+                        numbers |= await self._insert_records(connection, entry.lease, entry.records)
                     if entry.ending is not None:
-                        await self._end(connection, entry, entry.ending)
+                        await self._end_run(connection, entry, entry.ending)
         return owned, numbers
 
-    async def _keep(self, connection: AsyncConnection, claim: Claim, kept: Kept) -> dict[str, int]:
+    async def _insert_records(
+        self, connection: AsyncConnection, lease: RunLease, records: RunRecords
+    ) -> dict[str, int]:
         """Write what is kept, and return the numbers of messages."""
-        for moved in kept.lanes:
-            await move(connection, claim.run, moved)
-        for basis, body in kept.findings.items():
-            unless_there = self._database.insert(finding).on_conflict_do_nothing()
-            await connection.execute(unless_there, {"run": claim.run, "basis": basis, "body": body})
-        payer = Payer(tenant=claim.tenant, account=claim.account, discussion=claim.discussion, run=claim.run)
-        await add_charges(self._database, connection, payer, kept.charges)
-        return {new.id: await self._keep_message(connection, claim, new) for new in kept.messages}
+        for moved in records.lanes:
+            await move_lane(connection, lease.run, moved)
+        for basis, body in records.analysis_results.items():
+            unless_there = self._database.insert_into(finding).on_conflict_do_nothing()
+            await connection.execute(unless_there, {"run": lease.run, "basis": basis, "body": body})
+        payer = Payer(tenant=lease.tenant, account=lease.account, discussion=lease.discussion, run=lease.run)
+        await add_charges(self._database, connection, payer, records.charges)
+        return {new.id: await self._insert_message(connection, lease, new) for new in records.messages}
 
-    async def _keep_message(self, connection: AsyncConnection, claim: Claim, new: Message) -> int:
+    async def _insert_message(self, connection: AsyncConnection, lease: RunLease, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
-        unless_there = self._database.insert(message).on_conflict_do_nothing().returning(message.c.number)
-        added = await connection.execute(unless_there, message_values(claim.tenant, new, claim.place))
+        unless_there = (
+            self._database.insert_into(message).on_conflict_do_nothing().returning(message.c.number)
+        )
+        added = await connection.execute(unless_there, message_values(lease.tenant, new, lease.place))
         if (number := added.scalar()) is not None:
             return int(number)
         if new.participant is None:
-            return int((await connection.execute(NUMBERED, {"of_id": new.id})).scalar_one())
-        name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
-        return int((await connection.execute(KEPT, name)).scalar_one())
+            return int((await connection.execute(NUMBER_BY_ID, {"of_id": new.id})).scalar_one())
+        name = {f"of_{column.name}": getattr(new, column.name) for column in TURN_COLUMNS}
+        return int((await connection.execute(NUMBER_BY_TURN, name)).scalar_one())
 
-    async def _end(self, connection: AsyncConnection, entry: Entry, ending: Ending) -> None:
-        heeded = run.c.revision <= ending.revision
+    async def _end_run(self, connection: AsyncConnection, entry: EventLogEntry, ending: RunEnding) -> None:
+        heeded = run.c.revision <= ending.applied_revision
         ended = (
             update(run)
-            .where(run.c.id == entry.claim.run, run.c.status.in_(LIVE))
+            .where(run.c.id == entry.lease.run, run.c.status.in_(LIVE_STATUSES))
             .values(
                 status=case((heeded, ending.status), else_="waiting"),
-                ended_at=case((heeded, ending.at), else_=None),
+                ended_at=case((heeded, ending.ended_at), else_=None),
                 begun=case((heeded, run.c.begun), else_=run.c.revision),
             )
             .returning(run.c.status)
         )
         if (await connection.execute(ended)).scalar() == ending.status:
-            await close_lanes(connection, entry.claim.run)
+            await fail_open_lanes(connection, entry.lease.run)
         touched = (
-            update(discussion).where(discussion.c.id == entry.claim.discussion).values(updated_at=ending.at)
+            update(discussion)
+            .where(discussion.c.id == entry.lease.discussion)
+            .values(updated_at=ending.ended_at)
         )
         await connection.execute(touched)
-        await tell_change(self._database, connection, entry.claim.tenant, entry.claim.discussion)
+        await notify_discussion_change(self._database, connection, entry.lease.tenant, entry.lease.discussion)
 
 
-def _first_of(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+def _limit_page(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return as many events as make a page: a reader that does not read holds one."""
     page: list[tuple[int, str]] = []
     size = 0
     for seq, body in rows:
         page.append((seq, body))
         size += len(body)
-        if size >= LARGEST_PAGE:
+        if size >= MAX_PAGE_CHARS:
             break
     return page

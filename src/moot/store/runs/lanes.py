@@ -9,22 +9,22 @@ from moot.store.database import Database
 from moot.store.schema import lane
 from moot.types.debate import Lane, LaneStatus
 
-FIELDS = [lane.c[name] for name in Lane.__struct_fields__]
-BEFORE: Mapping[LaneStatus, Sequence[LaneStatus]] = {
+LANE_COLUMNS = [lane.c[name] for name in Lane.__struct_fields__]
+ALLOWED_PREVIOUS: Mapping[LaneStatus, Sequence[LaneStatus]] = {
     "initial": (),
     "debate": ("initial",),
     "complete": ("initial", "debate"),
     "error": ("initial", "debate", "complete"),  # one that was settled may be let debate after all
 }
-UNFINISHED = "The run ended before it had answered."
+UNFINISHED_ERROR = "The run ended before it had answered."
 
 
 class Lanes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def of(self, run: str) -> dict[str, Lane]:
-        query = select(*FIELDS).where(lane.c.run == run)
+    async def lanes_by_participant(self, run: str) -> dict[str, Lane]:
+        query = select(*LANE_COLUMNS).where(lane.c.run == run)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()
             return {row["participant"]: Lane(**row) for row in rows}
@@ -35,22 +35,24 @@ async def add_lanes(connection: AsyncConnection, run: str, participants: Iterabl
     await connection.execute(insert(lane), rows)
 
 
-async def close_lanes(connection: AsyncConnection, run: str) -> None:
+async def fail_open_lanes(connection: AsyncConnection, run: str) -> None:
     """Leave no lane on its way in a run that is over, so that it can be tried again."""
     left = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
     for participant in (await connection.execute(left)).scalars().all():
-        await move(connection, run, Lane(participant=participant, status="error", error=UNFINISHED))
+        await move_lane(
+            connection, run, Lane(participant=participant, status="error", error=UNFINISHED_ERROR)
+        )
 
 
-async def move(connection: AsyncConnection, run: str, to: Lane, *, retry: bool = False) -> bool:
+async def move_lane(connection: AsyncConnection, run: str, new_lane: Lane, *, retry: bool = False) -> bool:
     """Bring a lane to another state, if it may go there from where it is; tell whether it did.
 
     Only a retry leads out of an error: so a lane that failed is never complete unless it was tried again.
     """
-    before = ("error",) if retry else BEFORE[to.status]
+    before = ("error",) if retry else ALLOWED_PREVIOUS[new_lane.status]
     moved = (
         update(lane)
-        .where(lane.c.run == run, lane.c.participant == to.participant, lane.c.status.in_(before))
-        .values(status=to.status, error=to.error, late=to.late)
+        .where(lane.c.run == run, lane.c.participant == new_lane.participant, lane.c.status.in_(before))
+        .values(status=new_lane.status, error=new_lane.error, late=new_lane.late)
     )
     return (await connection.execute(moved)).rowcount == 1

@@ -3,14 +3,14 @@
 import re
 from typing import Any
 
-from moot.streaming.json_array.items import Grown, Item, Read, is_speech
+from moot.streaming.json_array.items import ArrayPiece, ObjectItem, SpeechDelta, is_speech
 
-DEEPEST = 100  # levels; what is nested deeper could not be written down again
+MAX_NESTING_DEPTH = 100  # levels; what is nested deeper could not be written down again
 
 Container = dict[str, Any] | list[Any]
 
 
-class Nest:
+class ContainerStack:
     """What is open, outermost first. A value goes where it belongs as soon as it is there."""
 
     __slots__ = ("_arrays", "_levels", "item", "key", "too_deep")
@@ -26,23 +26,23 @@ class Nest:
         return len(self._levels)
 
     @property
-    def wants_key(self) -> bool:
+    def expects_key(self) -> bool:
         return self.key is None and bool(self._levels) and type(self._levels[-1]) is dict
 
     @property
     def has_array(self) -> bool:
         return self._arrays > 0
 
-    def open(self, container: Container) -> None:
+    def open_container(self, container: Container) -> None:
         if self._levels:
-            self.put(container)
+            self.add_value(container)
         else:
             self.item, self.too_deep = container, False
         self._levels.append(container)
         self._arrays += type(container) is list
-        self.too_deep |= len(self._levels) > DEEPEST
+        self.too_deep |= len(self._levels) > MAX_NESTING_DEPTH
 
-    def put(self, value: object) -> None:
+    def add_value(self, value: object) -> None:
         """Take a value, or the key of the next one; what has no place is left out."""
         innermost = self._levels[-1]
         if type(innermost) is list:
@@ -74,73 +74,73 @@ class Nest:
             self._levels.pop()
 
     @property
-    def inside(self) -> str:
+    def innermost_bracket(self) -> str:
         """What is open and innermost: "{" or "[", or "" for nothing."""
         if not self._levels:
             return ""
         return "{" if type(self._levels[-1]) is dict else "["
 
-    def path(self, levels: int) -> str:
+    def open_brackets(self, levels: int) -> str:
         """Show so many of what is open, innermost first."""
         return "".join("{" if type(level) is dict else "[" for level in self._levels[: -levels - 1 : -1])
 
 
-_UNSPACED = re.compile(
+_SCRIPT_WITHOUT_SPACES = re.compile(
     r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]"
 )  # of scripts without spaces between sentences
 
 
-class Outlet:
+class ArrayOutput:
     def __init__(self) -> None:
-        self._read: list[Read] = []
-        self._speech: list[str] = []
-        self._last = ""  # character of all speech
-        self._apart = False
+        self._pieces: list[ArrayPiece] = []
+        self._pending_speech: list[str] = []
+        self._last_character = ""  # character of all speech
+        self._needs_separator = False
 
     @property
-    def last(self) -> str:
+    def last_character(self) -> str:
         """The last character that this item has said."""
-        return "" if self._apart else self._last
+        return "" if self._needs_separator else self._last_character
 
-    def begin(self) -> None:
+    def begin_item(self) -> None:
         """What is said next is another item's."""
-        self._apart = True
+        self._needs_separator = True
 
-    def say(self, text: str) -> None:
+    def append_speech(self, text: str) -> None:
         if not text:
             return
-        if self._apart:
-            self._apart = False
-            if _run_together(self._last, text[0]):
-                self._speech.append(" ")
-        self._speech.append(text)
-        self._last = text[-1]
+        if self._needs_separator:
+            self._needs_separator = False
+            if _needs_space_between(self._last_character, text[0]):
+                self._pending_speech.append(" ")
+        self._pending_speech.append(text)
+        self._last_character = text[-1]
 
-    def speak(self, item: dict[str, Any]) -> None:
+    def append_speech_item(self, item: dict[str, Any]) -> None:
         """Say the content of a text item, if that was not done while it grew."""
         content = item.pop("content", None)
         if isinstance(content, str):
-            self.begin()
-            self.say(content)
+            self.begin_item()
+            self.append_speech(content)
 
-    def give(self, item: dict[str, Any]) -> None:
+    def append_item(self, item: dict[str, Any]) -> None:
         if is_speech(item):
-            self.speak(item)
+            self.append_speech_item(item)
         else:
-            self._flush()
-            self._read.append(Item(item))
+            self._flush_speech()
+            self._pieces.append(ObjectItem(item))
 
-    def taken(self) -> list[Read]:
+    def take_pieces(self) -> list[ArrayPiece]:
         """Hand over what there is."""
-        self._flush()
-        read, self._read = self._read, []
+        self._flush_speech()
+        read, self._pieces = self._pieces, []
         return read
 
-    def _flush(self) -> None:
-        if self._speech:
-            self._read.append(Grown("".join(self._speech)))
-            self._speech.clear()
+    def _flush_speech(self) -> None:
+        if self._pending_speech:
+            self._pieces.append(SpeechDelta("".join(self._pending_speech)))
+            self._pending_speech.clear()
 
 
-def _run_together(before: str, after: str) -> bool:
-    return bool(before) and not (before.isspace() or after.isspace() or _UNSPACED.match(before))
+def _needs_space_between(before: str, after: str) -> bool:
+    return bool(before) and not (before.isspace() or after.isspace() or _SCRIPT_WITHOUT_SPACES.match(before))

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 
-class Grown(Struct, frozen=True):
+class SpeechDelta(Struct, frozen=True):
     """Speech that was added.
 
     What two items say is kept apart by a space, unless there is white space or the script puts none between sentences.
@@ -14,16 +14,16 @@ class Grown(Struct, frozen=True):
     text: str
 
 
-class Item(Struct, frozen=True):
+class ObjectItem(Struct, frozen=True):
     """An object that is no speech, with the keys that the model wrote."""
 
     value: dict[str, Any]
 
 
-Read = Grown | Item
+ArrayPiece = SpeechDelta | ObjectItem
 
 
-def action_of(item: Item) -> tuple[str, dict[str, Any]] | None:
+def action_name_and_params(item: ObjectItem) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the parameters of an action, in either spelling."""
     name = item.value.get("name") or item.value.get("tool_name")
     params = item.value.get("params") or item.value.get("parameters")

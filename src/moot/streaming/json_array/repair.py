@@ -2,116 +2,132 @@
 
 import re
 
-WINDOW = 64  # characters after a mark that may decide about it
+LOOKAHEAD_CHARS = 64  # characters after a mark that may decide about it
 QUOTES = "\"'"
-_GAP = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
-_CLOSING = {"{": "}", "[": "]", "": "]"}
-_KEY = {quote: re.compile(rf"{quote}(?:[^{quote}\\\x00-\x1f]+|\\.)*", re.DOTALL) for quote in QUOTES}
-_PLAIN_KEY = re.compile(r"[\"'][\w-]{0,40}")
-_HALF_KEY = re.compile(r"\s*[\"']")
-_LAST_QUOTE = re.compile(r"\s*,\s*[\"']\s*[}\]]")
-_AFTER_PAIR = re.compile(r"[\s,.;:!?)\]}\"']")
-_NAME = re.compile(r"[^\W\d]\w{0,40}")
-SCALAR = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)(?=\W)")
-_LONGEST_LITERAL = 6  # "false" and the character that ends it
+_WHITESPACE_OR_COMMENT = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_CLOSING_BRACKETS = {"{": "}", "[": "]", "": "]"}
+_QUOTED_KEY = {quote: re.compile(rf"{quote}(?:[^{quote}\\\x00-\x1f]+|\\.)*", re.DOTALL) for quote in QUOTES}
+_SIMPLE_QUOTED_KEY = re.compile(r"[\"'][\w-]{0,40}")
+_KEY_START = re.compile(r"\s*[\"']")
+_QUOTE_BEFORE_BRACKET = re.compile(r"\s*,\s*[\"']\s*[}\]]")
+_AFTER_CLOSING_QUOTE = re.compile(r"[\s,.;:!?)\]}\"']")
+_UNQUOTED_KEY = re.compile(r"[^\W\d]\w{0,40}")
+SCALAR_START = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)(?=\W)")
+_MAX_LITERAL_CHARS = 6  # "false" and the character that ends it
 
 
-def solid(text: str, at: int) -> int | None:
+def find_next_token(text: str, at: int) -> int | None:
     """Find the next character that is neither white space nor comment."""
-    gap = _GAP.match(text, at)
+    gap = _WHITESPACE_OR_COMMENT.match(text, at)
     end = gap.end() if gap else at
     if end == len(text) or (text[end] == "/" and text[end + 1 : end + 2] in ("", "/", "*")):
         return None
     return end
 
 
-def begins_pair(before: str, rest: str) -> bool:
+def opens_quote_pair(before: str, rest: str) -> bool:
     """Tell whether a quote that ends no string is the first of a pair, by what stands on both sides of it."""
-    return not before.isalnum() and not _AFTER_PAIR.match(rest)
+    return not before.isalnum() and not _AFTER_CLOSING_QUOTE.match(rest)
 
 
-def ends(rest: str, path: str, *, doubt: bool, named: bool, last: bool) -> bool | None:
+def quote_ends_string(
+    rest: str, path: str, *, has_unpaired_quote: bool, has_unquoted_keys: bool, is_final: bool
+) -> bool | None:
     """Tell whether a quote ends its string, by the `rest` after it, as yes if that is all and leaves it open.
 
     The string stands in what is open on its `path`, innermost first: objects "{" and arrays "[" of an item, or none.
     `doubt` says that this is likely the second quote of a pair that should have been escaped; `named` that keys are
     written without quotes.
     """
-    found = _ends(rest, path, doubt=doubt, named=named)
-    return _ends_if_open(rest, path) if found is None and last else found
+    found = _decide_quote_end(
+        rest, path, has_unpaired_quote=has_unpaired_quote, has_unquoted_keys=has_unquoted_keys
+    )
+    return _guess_quote_end(rest, path) if found is None and is_final else found
 
 
-def _ends_if_open(rest: str, path: str) -> bool:
+def _guess_quote_end(rest: str, path: str) -> bool:
     """Take half a member for one, unless no comma is before it, or it is rather the quote before the last brackets."""
     if path[:1] != "{":
         return True
-    return not _HALF_KEY.match(rest) and (len(rest) == WINDOW or not _LAST_QUOTE.match(rest))
+    return not _KEY_START.match(rest) and (
+        len(rest) == LOOKAHEAD_CHARS or not _QUOTE_BEFORE_BRACKET.match(rest)
+    )
 
 
-def _ends(rest: str, path: str, *, doubt: bool, named: bool) -> bool | None:
-    at = solid(rest, 0)
+def _decide_quote_end(
+    rest: str, path: str, *, has_unpaired_quote: bool, has_unquoted_keys: bool
+) -> bool | None:
+    at = find_next_token(rest, 0)
     if at is None:
         return None
     mark, in_object = rest[at], path[:1] == "{"
     if mark in "}]":
-        return not doubt or _leaves(rest, at, path)
+        return not has_unpaired_quote or _closes_open_brackets(rest, at, path)
     if mark == ",":
-        if doubt:
+        if has_unpaired_quote:
             return False
-        return member(rest, at + 1, named=named) if in_object else _value(rest, at + 1)
+        return (
+            is_member_start(rest, at + 1, has_unquoted_keys=has_unquoted_keys)
+            if in_object
+            else _is_value_start(rest, at + 1)
+        )
     if mark in QUOTES:  # a comma was forgotten
-        return _colon_after(rest, _PLAIN_KEY, at, mark) if in_object else at > 0
-    return begins_object(rest, at) if mark == "{" and not in_object else False
+        return _has_colon_after_key(rest, _SIMPLE_QUOTED_KEY, at, mark) if in_object else at > 0
+    return is_object_start(rest, at) if mark == "{" and not in_object else False
 
 
-def member(text: str, at: int, *, named: bool) -> bool | None:
+def is_member_start(text: str, at: int, *, has_unquoted_keys: bool) -> bool | None:
     """Whether a member of an object follows a comma, or what comes where one was forgotten."""
-    start = solid(text, at)
+    start = find_next_token(text, at)
     if start is None:
         return None
     mark = text[start]
     if mark in QUOTES:
-        return _colon_after(text, _KEY[mark], start, mark)
+        return _has_colon_after_key(text, _QUOTED_KEY[mark], start, mark)
     if mark == "{":
-        return begins_object(text, start)
+        return is_object_start(text, start)
     if mark in "}]":
         return True
-    return _colon_after(text, _NAME, start, "") if named else False
+    return _has_colon_after_key(text, _UNQUOTED_KEY, start, "") if has_unquoted_keys else False
 
 
-def _value(text: str, at: int) -> bool | None:
-    start = solid(text, at)
+def _is_value_start(text: str, at: int) -> bool | None:
+    start = find_next_token(text, at)
     if start is None:
         return None
-    if text[start] in "{[]}\"'" or SCALAR.match(text, start):
+    if text[start] in "{[]}\"'" or SCALAR_START.match(text, start):
         return True
-    return None if len(text) - start < _LONGEST_LITERAL else False
+    return None if len(text) - start < _MAX_LITERAL_CHARS else False
 
 
-def _leaves(text: str, at: int, path: str) -> bool | None:
+def _closes_open_brackets(text: str, at: int, path: str) -> bool | None:
     """Whether brackets that close are our own: those of the path, and then what may come there."""
     for level in range(len(path) + 1):
-        if text[at] != _CLOSING[path[level : level + 1]]:
+        if text[at] != _CLOSING_BRACKETS[path[level : level + 1]]:
             return False
-        after = solid(text, at + 1)
+        after = find_next_token(text, at + 1)
         if after is None:
             return None
         if text[after] not in "}]":
-            return _goes_on(text, at + 1, after, path[level + 1 :])
+            return _continues_after_bracket(text, at + 1, after, path[level + 1 :])
         at = after
     return False
 
 
-def _goes_on(text: str, gap: int, at: int, path: str) -> bool | None:
+def _continues_after_bracket(text: str, gap: int, at: int, path: str) -> bool | None:
     mark, in_object = text[at], path[:1] == "{"
     if mark == ",":
-        return member(text, at + 1, named=False) if in_object else _value(text, at + 1)
+        return (
+            is_member_start(text, at + 1, has_unquoted_keys=False)
+            if in_object
+            else _is_value_start(text, at + 1)
+        )
     if mark == "{":
         return not in_object
     return not path and (mark == "`" or "\n" in text[gap:at])
 
 
-def _colon_after(text: str, key: re.Pattern[str], at: int, quote: str) -> bool | None:
+def _has_colon_after_key(text: str, key: re.Pattern[str], at: int, quote: str) -> bool | None:
     found = key.match(text, at)
     if found is None:
         return False
@@ -120,24 +136,24 @@ def _colon_after(text: str, key: re.Pattern[str], at: int, quote: str) -> bool |
         return None
     if not text.startswith(quote, end):
         return False
-    colon = solid(text, end + len(quote))
+    colon = find_next_token(text, end + len(quote))
     return None if colon is None else text[colon] == ":"
 
 
-def begins_object(text: str, at: int) -> bool | None:
-    first = solid(text, at + 1)
+def is_object_start(text: str, at: int) -> bool | None:
+    first = find_next_token(text, at + 1)
     if first is None:
         return None
-    return text[first] in "\"'}" or _colon_after(text, _NAME, first, "")
+    return text[first] in "\"'}" or _has_colon_after_key(text, _UNQUOTED_KEY, first, "")
 
 
-LOST = "\ufffd"  # stands for half a surrogate pair
+REPLACEMENT_CHARACTER = "\ufffd"  # stands for half a surrogate pair
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX = re.compile(r"[0-9a-fA-F]{0,4}")
-_LOW_HALF = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_SOME_OF_LOW_HALF = re.compile(r"\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?")
+_LOW_SURROGATE_ESCAPE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_PARTIAL_LOW_SURROGATE = re.compile(r"\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
+_INTEGER = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _LITERALS = {"true": True, "True": True, "false": False, "False": False} | dict.fromkeys(
     ("null", "None", "undefined", "NaN", "nan", "Infinity", "-Infinity")
@@ -146,11 +162,11 @@ _LITERALS = {"true": True, "True": True, "false": False, "False": False} | dict.
 Scalar = str | int | float | bool | None
 
 
-def without_surrogates(text: str) -> str:
-    return text if text.isascii() else _SURROGATE.sub(LOST, text)
+def replace_surrogates(text: str) -> str:
+    return text if text.isascii() else _SURROGATE.sub(REPLACEMENT_CHARACTER, text)
 
 
-def escape(text: str, at: int, *, last: bool) -> tuple[str, int] | None:
+def parse_escape(text: str, at: int, *, is_final: bool) -> tuple[str, int] | None:
     """Read the escape at this backslash, and where to go on; `None` if more of it may come.
 
     A backslash that begins no escape is kept: models write LaTeX.
@@ -159,39 +175,43 @@ def escape(text: str, at: int, *, last: bool) -> tuple[str, int] | None:
     if known := _ESCAPES.get(letter):
         return known, at + 2
     if not letter:
-        return ("", at + 1) if last else None
-    return _unicode(text, at, last=last) if letter == "u" else ("\\", at + 1)
+        return ("", at + 1) if is_final else None
+    return _parse_unicode_escape(text, at, is_final=is_final) if letter == "u" else ("\\", at + 1)
 
 
-def _unicode(text: str, at: int, *, last: bool) -> tuple[str, int] | None:
+def _parse_unicode_escape(text: str, at: int, *, is_final: bool) -> tuple[str, int] | None:
     digits = _HEX.match(text, at + 2)
     end = digits.end() if digits else at
     if end < at + 6:
         if end < len(text):
             return "\\", at + 1
-        return ("", end) if last else None
+        return ("", end) if is_final else None
     code = int(text[at + 2 : end], 16)
     if not 0xD800 <= code < 0xE000:
         return chr(code), end
-    return _pair(text, code, end, last=last) if code < 0xDC00 else (LOST, end)
+    return (
+        _parse_surrogate_pair(text, code, end, is_final=is_final)
+        if code < 0xDC00
+        else (REPLACEMENT_CHARACTER, end)
+    )
 
 
-def _pair(text: str, high: int, end: int, *, last: bool) -> tuple[str, int] | None:
-    if low := _LOW_HALF.match(text, end):
+def _parse_surrogate_pair(text: str, high: int, end: int, *, is_final: bool) -> tuple[str, int] | None:
+    if low := _LOW_SURROGATE_ESCAPE.match(text, end):
         return chr(0x10000 + ((high - 0xD800) << 10) + int(low[1], 16) - 0xDC00), end + 6
     rest = text[end : end + 6]
-    if not last and (not rest or _SOME_OF_LOW_HALF.fullmatch(rest)):
+    if not is_final and (not rest or _PARTIAL_LOW_SURROGATE.fullmatch(rest)):
         return None
-    return LOST, end
+    return REPLACEMENT_CHARACTER, end
 
 
-def scalar(word: str) -> Scalar:
+def parse_scalar(word: str) -> Scalar:
     """Read what stands without quotes; a word that is no literal of JSON or Python is a string."""
     if word in _LITERALS:
         return _LITERALS[word]
     if not _NUMBER.fullmatch(word):
         return word
     try:
-        return int(word) if _WHOLE_NUMBER.fullmatch(word) else float(word)
+        return int(word) if _INTEGER.fullmatch(word) else float(word)
     except ValueError:  # more digits than an integer may have
         return float(word)

@@ -9,17 +9,17 @@ from typing import Any
 from msgspec import Struct, field
 
 Json = dict[str, Any]
-Dispatch = Callable[[str, Json], None]
+DispatchEvent = Callable[[str, Json], None]
 
-EPOCH = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
-LONGEST = 2000
-MOST_WEBHOOKS = 15  # of a channel
-REFUSED_NAMES = ("discord", "clyde")
-EDITED: Json = {"content": "", "components": []}
+DISCORD_EPOCH_MS = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
+MAX_CONTENT_CHARS = 2000
+MAX_WEBHOOKS = 15  # of a channel
+FORBIDDEN_NAMES = ("discord", "clyde")
+EDITABLE_FIELDS: Json = {"content": "", "components": []}
 ALL_PERMISSIONS = str(2**50 - 1)
 
 
-class Refusal(Exception):
+class DiscordApiError(Exception):
     """What Discord refuses, with the status and the code it gives."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
@@ -33,65 +33,65 @@ class Upload(Struct, frozen=True):
     data: bytes
 
 
-class Channel(Struct):
+class FakeChannel(Struct):
     id: str
     name: str
     messages: list[Json] = field(default_factory=list)
-    typed: int = 0  # how often somebody was shown typing
-    gone: bool = False
+    typing_count: int = 0  # how often somebody was shown typing
+    deleted: bool = False
     closed: bool = False  # the bot may not write here any more
     webhooks_allowed: bool = True
 
 
-class Guild:
-    def __init__(self, dispatch: Dispatch) -> None:
+class FakeGuild:
+    def __init__(self, dispatch: DispatchEvent) -> None:
         self._dispatch = dispatch
         self._counter = count(1)
         self.id = self.new_id()
-        self.bot = self._user("Moot", bot=True)
+        self.bot = self._create_user("Moot", bot=True)
         self.members: dict[str, Json] = {"Moot": self.bot}
-        self.channels: dict[str, Channel] = {}
+        self.channels: dict[str, FakeChannel] = {}
         self.webhooks: dict[str, Json] = {}
         self.uploads: dict[str, Upload] = {}
-        self.sent: list[Json] = []  # bodies of all sends and edits, as they came
-        self.address = ""
+        self.request_bodies: list[Json] = []  # bodies of all sends and edits, as they came
+        self.base_url = ""
 
     def new_id(self) -> str:
         """Make a snowflake: they grow, as the real ones do."""
-        return str((int(time.time() * 1000) - EPOCH << 22) | next(self._counter) & 0x3FFFFF)
+        return str((int(time.time() * 1000) - DISCORD_EPOCH_MS << 22) | next(self._counter) & 0x3FFFFF)
 
     def add_member(self, name: str) -> Json:
-        self.members[name] = self._user(name)
+        self.members[name] = self._create_user(name)
         return self.members[name]
 
-    def add_channel(self, name: str) -> Channel:
-        channel = Channel(self.new_id(), name)
+    def add_channel(self, name: str) -> FakeChannel:
+        channel = FakeChannel(self.new_id(), name)
         self.channels[channel.id] = channel
         return channel
 
-    def remove_channel(self, channel: Channel) -> None:
-        channel.gone = True
+    def remove_channel(self, channel: FakeChannel) -> None:
+        channel.deleted = True
         self._dispatch("CHANNEL_DELETE", self.channel_json(channel))
 
-    def channel(self, id: str) -> Channel:
+    def get_channel(self, id: str) -> FakeChannel:
         channel = self.channels.get(id)
-        if channel is None or channel.gone:
-            raise Refusal(404, 10003, "Unknown Channel")
+        if channel is None or channel.deleted:
+            raise DiscordApiError(404, 10003, "Unknown Channel")
         if channel.closed:
-            raise Refusal(403, 50001, "Missing Access")
+            raise DiscordApiError(403, 50001, "Missing Access")
         return channel
 
-    def message(self, channel: Channel, id: str) -> Json:
+    def get_message(self, channel: FakeChannel, id: str) -> Json:
         for message in channel.messages:
             if message["id"] == id:
                 return message
-        raise Refusal(404, 10008, "Unknown Message")
+        raise DiscordApiError(404, 10008, "Unknown Message")
 
-    def add_webhook(self, channel: Channel, name: str) -> Json:
+    def add_webhook(self, channel: FakeChannel, name: str) -> Json:
         if not channel.webhooks_allowed:
-            raise Refusal(403, 50013, "Missing Permissions")
-        if len([one for one in self.webhooks.values() if one["channel_id"] == channel.id]) >= MOST_WEBHOOKS:
-            raise Refusal(400, 30007, f"Maximum number of webhooks reached ({MOST_WEBHOOKS})")
+            raise DiscordApiError(403, 50013, "Missing Permissions")
+        if len([one for one in self.webhooks.values() if one["channel_id"] == channel.id]) >= MAX_WEBHOOKS:
+            raise DiscordApiError(400, 30007, f"Maximum number of webhooks reached ({MAX_WEBHOOKS})")
         id = self.new_id()
         made = {
             "id": id,
@@ -107,51 +107,55 @@ class Guild:
         self.webhooks[id] = made
         return made
 
-    def webhook(self, id: str, token: str) -> Json:
+    def get_webhook(self, id: str, token: str) -> Json:
         found = self.webhooks.get(id)
         if found is None or found["token"] != token:
-            raise Refusal(404, 10015, "Unknown Webhook")
+            raise DiscordApiError(404, 10015, "Unknown Webhook")
         return found
 
-    def post(self, channel: Channel, author: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
+    def post_message(
+        self, channel: FakeChannel, author: Json, body: Json, uploads: Sequence[Upload] = ()
+    ) -> Json:
         """Take in a message of somebody, unless Discord would not; a nonce that is enforced is taken once."""
-        self._check(body, uploads)
+        self._validate_message(body, uploads)
         if body.get("enforce_nonce"):
             for message in channel.messages:
                 if (message["author"]["id"], message["nonce"]) == (author["id"], body["nonce"]):
                     return message
-        message = self._message(channel, author, body, [self._kept(upload) for upload in uploads])
+        message = self._create_message(
+            channel, author, body, [self._store_upload(upload) for upload in uploads]
+        )
         channel.messages.append(message)
         self._dispatch("MESSAGE_CREATE", message)
         return message
 
-    def post_as(self, webhook: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
+    def post_as_webhook(self, webhook: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
         """Take in a message that comes by a webhook, under whatever name it gives."""
         name = str(body.get("username") or webhook["name"])
-        if len(name) > 80 or any(word in name.lower() for word in REFUSED_NAMES):
-            raise Refusal(400, 50035, "Invalid Form Body: username")
-        author = {**self._user(name, bot=True), "id": webhook["id"], "discriminator": "0000"}
-        channel = self.channel(webhook["channel_id"])
-        return self.post(
+        if len(name) > 80 or any(word in name.lower() for word in FORBIDDEN_NAMES):
+            raise DiscordApiError(400, 50035, "Invalid Form Body: username")
+        author = {**self._create_user(name, bot=True), "id": webhook["id"], "discriminator": "0000"}
+        channel = self.get_channel(webhook["channel_id"])
+        return self.post_message(
             channel,
             author,
             {**body, "webhook_id": webhook["id"], "shown_avatar": body.get("avatar_url")},
             uploads,
         )
 
-    def edit(self, message: Json, body: Json) -> Json:
-        self._check({"content": message["content"], **body}, ())
-        message |= {name: body[name] or empty for name, empty in EDITED.items() if name in body}
+    def edit_message(self, message: Json, body: Json) -> Json:
+        self._validate_message({"content": message["content"], **body}, ())
+        message |= {name: body[name] or empty for name, empty in EDITABLE_FIELDS.items() if name in body}
         self._dispatch("MESSAGE_UPDATE", message)
         return message
 
-    def delete(self, channel: Channel, id: str) -> None:
-        channel.messages.remove(self.message(channel, id))
+    def delete_message(self, channel: FakeChannel, id: str) -> None:
+        channel.messages.remove(self.get_message(channel, id))
         self._dispatch("MESSAGE_DELETE", {"id": id, "channel_id": channel.id, "guild_id": self.id})
 
-    def json(self) -> Json:
+    def to_json(self) -> Json:
         """Describe all of it, as it comes after READY."""
-        members = [self._member(user) for user in self.members.values()]
+        members = [self._member_json(user) for user in self.members.values()]
         everyone = {
             "id": self.id,
             "name": "@everyone",
@@ -169,7 +173,7 @@ class Guild:
             "name": "The round table",
             "owner_id": self.bot["id"],
             "roles": [everyone],
-            "channels": [self.channel_json(one) for one in self.channels.values() if not one.gone],
+            "channels": [self.channel_json(one) for one in self.channels.values() if not one.deleted],
             "members": members,
             "member_count": len(members),
             "threads": [],
@@ -182,7 +186,7 @@ class Guild:
             "default_message_notifications": 0,
         }
 
-    def channel_json(self, channel: Channel) -> Json:
+    def channel_json(self, channel: FakeChannel) -> Json:
         return {
             "id": channel.id,
             "type": 0,
@@ -194,7 +198,7 @@ class Guild:
             "topic": None,
         }
 
-    def _user(self, name: str, *, bot: bool = False) -> Json:
+    def _create_user(self, name: str, *, bot: bool = False) -> Json:
         return {
             "id": self.new_id(),
             "username": name,
@@ -204,7 +208,7 @@ class Guild:
             "bot": bot,
         }
 
-    def _member(self, user: Json) -> Json:
+    def _member_json(self, user: Json) -> Json:
         return {
             "user": user,
             "nick": None,
@@ -215,23 +219,25 @@ class Guild:
             "flags": 0,
         }
 
-    def member(self, name: str) -> Json:
-        return self._member(self.members[name])
+    def get_member(self, name: str) -> Json:
+        return self._member_json(self.members[name])
 
-    def _check(self, body: Json, uploads: Sequence[Upload]) -> None:
+    def _validate_message(self, body: Json, uploads: Sequence[Upload]) -> None:
         content = body.get("content") or ""
-        if len(content) > LONGEST:
-            raise Refusal(400, 50035, "Invalid Form Body: content must be 2000 or fewer in length.")
+        if len(content) > MAX_CONTENT_CHARS:
+            raise DiscordApiError(400, 50035, "Invalid Form Body: content must be 2000 or fewer in length.")
         if not (content.strip() or uploads or body.get("embeds")):
-            raise Refusal(400, 50006, "Cannot send an empty message")
+            raise DiscordApiError(400, 50006, "Cannot send an empty message")
 
-    def _kept(self, upload: Upload) -> Json:
+    def _store_upload(self, upload: Upload) -> Json:
         id = self.new_id()
         self.uploads[id] = upload
-        url = f"{self.address}/attachments/{id}/{upload.name}"
+        url = f"{self.base_url}/attachments/{id}/{upload.name}"
         return {"id": id, "filename": upload.name, "size": len(upload.data), "url": url, "proxy_url": url}
 
-    def _message(self, channel: Channel, author: Json, body: Json, attachments: list[Json]) -> Json:
+    def _create_message(
+        self, channel: FakeChannel, author: Json, body: Json, attachments: list[Json]
+    ) -> Json:
         content = str(body.get("content") or "")
         known = self.members.values()
         mentions = [user for user in known if f"<@{user['id']}>" in content]
@@ -246,7 +252,7 @@ class Guild:
             "edited_timestamp": None,
             "tts": False,
             "mention_everyone": False,
-            "mentions": [{**user, "member": {**self._member(user), "user": None}} for user in mentions],
+            "mentions": [{**user, "member": {**self._member_json(user), "user": None}} for user in mentions],
             "mention_roles": [],
             "attachments": attachments,
             "embeds": body.get("embeds") or [],
@@ -258,7 +264,7 @@ class Guild:
         if "webhook_id" in body:
             message["webhook_id"] = body["webhook_id"]
         if replied := body.get("message_reference"):
-            reference = self.message(channel, str(replied["message_id"]))
+            reference = self.get_message(channel, str(replied["message_id"]))
             message |= {
                 "type": 19,
                 "message_reference": {

@@ -6,86 +6,99 @@ from typing import cast
 import msgspec
 from aiohttp import BodyPartReader, web
 
-from moot.testing.discord.faults import Buckets, Fault, Faults
-from moot.testing.discord.guild import Guild, Json, Refusal, Upload
+from moot.testing.discord.faults import FaultInjector, InjectedFault, RateLimitBuckets
+from moot.testing.discord.guild import DiscordApiError, FakeGuild, Json, Upload
 
-Handler = Callable[[web.Request], Awaitable[object]]
+RestHandler = Callable[[web.Request], Awaitable[object]]
 
-BASE = "/api/v10"
-EPHEMERAL = 64
-MAJOR = ("channel", "webhook", "token")
+API_PATH = "/api/v10"
+EPHEMERAL_FLAG = 64
+MAJOR_PARAMETERS = ("channel", "webhook", "token")
 
 
-class Rest:
+class FakeRestApi:
     """Each handler returns what is answered as JSON; None is 204."""
 
-    def __init__(self, guild: Guild, token: str) -> None:
+    def __init__(self, guild: FakeGuild, token: str) -> None:
         self.guild = guild
-        self.faults = Faults()
-        self.buckets = Buckets()
-        self.commands: list[Json] = []
-        self.pending: dict[str, Json] = {}  # interactions that wait for an answer, by their tokens
-        self.replies: list[Json] = []  # what commands were answered
-        self.requests: list[str] = []
+        self.faults = FaultInjector()
+        self.buckets = RateLimitBuckets()
+        self.registered_commands: list[Json] = []
+        self.pending_interactions: dict[
+            str, Json
+        ] = {}  # interactions that wait for an answer, by their tokens
+        self.command_replies: list[Json] = []  # what commands were answered
+        self.request_log: list[str] = []
         self._token = token
 
-    def routes(self) -> list[web.RouteDef]:
-        told: list[tuple[str, str, Handler]] = [
-            ("GET", "/users/@me", self._me),
-            ("GET", "/oauth2/applications/@me", self._application),
-            ("PUT", "/applications/{application}/commands", self._register),
-            ("GET", "/channels/{channel}", self._channel),
-            ("GET", "/channels/{channel}/messages", self._history),
-            ("POST", "/channels/{channel}/messages", self._send),
-            ("GET", "/channels/{channel}/messages/{message}", self._message),
-            ("PATCH", "/channels/{channel}/messages/{message}", self._edit),
-            ("DELETE", "/channels/{channel}/messages/{message}", self._delete),
-            ("POST", "/channels/{channel}/typing", self._type),
-            ("GET", "/channels/{channel}/webhooks", self._webhooks),
-            ("POST", "/channels/{channel}/webhooks", self._make_webhook),
-            ("POST", "/webhooks/{webhook}/{token}", self._execute),
-            ("DELETE", "/webhooks/{webhook}/{token}/messages/{message}", self._unsay),
-            ("POST", "/interactions/{id}/{token}/callback", self._call_back),
+    def make_routes(self) -> list[web.RouteDef]:
+        told: list[tuple[str, str, RestHandler]] = [
+            ("GET", "/users/@me", self._get_bot_user),
+            ("GET", "/oauth2/applications/@me", self._get_application),
+            ("PUT", "/applications/{application}/commands", self._register_commands),
+            ("GET", "/channels/{channel}", self._get_channel),
+            ("GET", "/channels/{channel}/messages", self._list_messages),
+            ("POST", "/channels/{channel}/messages", self._send_message),
+            ("GET", "/channels/{channel}/messages/{message}", self._get_message),
+            ("PATCH", "/channels/{channel}/messages/{message}", self._edit_message),
+            ("DELETE", "/channels/{channel}/messages/{message}", self._delete_message),
+            ("POST", "/channels/{channel}/typing", self._start_typing),
+            ("GET", "/channels/{channel}/webhooks", self._list_webhooks),
+            ("POST", "/channels/{channel}/webhooks", self._create_webhook),
+            ("POST", "/webhooks/{webhook}/{token}", self._execute_webhook),
+            ("DELETE", "/webhooks/{webhook}/{token}/messages/{message}", self._delete_webhook_message),
+            ("POST", "/interactions/{id}/{token}/callback", self._answer_interaction),
         ]
         made = [
-            web.route(method, BASE + path, self._wrapped(path, handler)) for method, path, handler in told
+            web.route(method, API_PATH + path, self._wrap_handler(path, handler))
+            for method, path, handler in told
         ]
-        return [*made, web.get("/attachments/{id}/{name}", self._download)]
+        return [*made, web.get("/attachments/{id}/{name}", self._download_attachment)]
 
-    def _wrapped(self, path: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        async def answer(request: web.Request) -> web.StreamResponse:
-            asked = f"{request.method} {request.path.removeprefix(BASE)}"
-            self.requests.append(asked)
-            major = " ".join(request.match_info.get(name, "") for name in MAJOR)
-            room, headers = self.buckets.take(f"{request.method} {path}", major)
-            fault = self.faults.take(asked)
+    def _wrap_handler(
+        self, path: str, handler: RestHandler
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            asked = f"{request.method} {request.path.removeprefix(API_PATH)}"
+            self.request_log.append(asked)
+            major = " ".join(request.match_info.get(name, "") for name in MAJOR_PARAMETERS)
+            room, headers = self.buckets.count_request(f"{request.method} {path}", major)
+            fault = self.faults.take_fault(asked)
             if fault is None and not room:
-                fault = Fault(asked, "rate", retry_after=float(headers["X-RateLimit-Reset-After"]))
-            if fault is not None and (refused := _refused(fault, headers)) is not None:
+                fault = InjectedFault(asked, "rate", retry_after=float(headers["X-RateLimit-Reset-After"]))
+            if fault is not None and (refused := _fault_response(fault, headers)) is not None:
                 return refused
-            reply = await self._answered(request, handler, headers)
+            reply = await self._call_handler(request, handler, headers)
             if fault is not None:
-                return _lost(request) if fault.kind == "lost" else _json(502, {"message": "Bad Gateway"}, {})
+                return (
+                    _drop_connection(request)
+                    if fault.kind == "lost"
+                    else _json_response(502, {"message": "Bad Gateway"}, {})
+                )
             return reply
 
-        return answer
+        return handle
 
-    async def _answered(
-        self, request: web.Request, handler: Handler, headers: dict[str, str]
+    async def _call_handler(
+        self, request: web.Request, handler: RestHandler, headers: dict[str, str]
     ) -> web.Response:
-        needs_token = not request.path.startswith((f"{BASE}/webhooks", f"{BASE}/interactions"))
+        needs_token = not request.path.startswith((f"{API_PATH}/webhooks", f"{API_PATH}/interactions"))
         if needs_token and request.headers.get("Authorization") != f"Bot {self._token}":
-            return _json(401, {"message": "401: Unauthorized", "code": 0}, headers)
+            return _json_response(401, {"message": "401: Unauthorized", "code": 0}, headers)
         try:
             reply = await handler(request)
-        except Refusal as error:
-            return _json(error.status, {"message": str(error), "code": error.code}, headers)
-        return web.Response(status=204, headers=headers) if reply is None else _json(200, reply, headers)
+        except DiscordApiError as error:
+            return _json_response(error.status, {"message": str(error), "code": error.code}, headers)
+        return (
+            web.Response(status=204, headers=headers)
+            if reply is None
+            else _json_response(200, reply, headers)
+        )
 
-    async def _me(self, _: web.Request) -> Json:
+    async def _get_bot_user(self, _: web.Request) -> Json:
         return self.guild.bot
 
-    async def _application(self, _: web.Request) -> Json:
+    async def _get_application(self, _: web.Request) -> Json:
         return {
             "id": self.guild.bot["id"],
             "name": "Moot",
@@ -98,85 +111,87 @@ class Rest:
             "flags": 0,
         }
 
-    async def _register(self, request: web.Request) -> list[Json]:
-        self.commands = [
+    async def _register_commands(self, request: web.Request) -> list[Json]:
+        self.registered_commands = [
             {"id": self.guild.new_id(), "application_id": self.guild.bot["id"], "version": "1", **command}
             for command in cast("list[Json]", await request.json())
         ]
-        return self.commands
+        return self.registered_commands
 
-    async def _channel(self, request: web.Request) -> Json:
-        return self.guild.channel_json(self.guild.channel(request.match_info["channel"]))
+    async def _get_channel(self, request: web.Request) -> Json:
+        return self.guild.channel_json(self.guild.get_channel(request.match_info["channel"]))
 
-    async def _history(self, request: web.Request) -> list[Json]:
-        channel = self.guild.channel(request.match_info["channel"])
+    async def _list_messages(self, request: web.Request) -> list[Json]:
+        channel = self.guild.get_channel(request.match_info["channel"])
         after = int(request.query.get("after", 0))
         before = int(request.query.get("before", 2**63))
         found = [one for one in channel.messages if after < int(one["id"]) < before]
         limit = int(request.query.get("limit", 50))
         return (found[:limit] if after else found[-limit:])[::-1]
 
-    async def _message(self, request: web.Request) -> Json:
-        channel = self.guild.channel(request.match_info["channel"])
-        return self.guild.message(channel, request.match_info["message"])
+    async def _get_message(self, request: web.Request) -> Json:
+        channel = self.guild.get_channel(request.match_info["channel"])
+        return self.guild.get_message(channel, request.match_info["message"])
 
-    async def _send(self, request: web.Request) -> Json:
-        channel = self.guild.channel(request.match_info["channel"])
-        body, uploads = await self._body(request)
-        return self.guild.post(channel, self.guild.bot, body, uploads)
+    async def _send_message(self, request: web.Request) -> Json:
+        channel = self.guild.get_channel(request.match_info["channel"])
+        body, uploads = await self._read_body(request)
+        return self.guild.post_message(channel, self.guild.bot, body, uploads)
 
-    async def _edit(self, request: web.Request) -> Json:
-        message = await self._message(request)
-        body, _ = await self._body(request)
-        return self.guild.edit(message, body)
+    async def _edit_message(self, request: web.Request) -> Json:
+        message = await self._get_message(request)
+        body, _ = await self._read_body(request)
+        return self.guild.edit_message(message, body)
 
-    async def _delete(self, request: web.Request) -> None:
-        channel = self.guild.channel(request.match_info["channel"])
-        self.guild.delete(channel, request.match_info["message"])
+    async def _delete_message(self, request: web.Request) -> None:
+        channel = self.guild.get_channel(request.match_info["channel"])
+        self.guild.delete_message(channel, request.match_info["message"])
 
-    async def _type(self, request: web.Request) -> None:
-        self.guild.channel(request.match_info["channel"]).typed += 1
+    async def _start_typing(self, request: web.Request) -> None:
+        self.guild.get_channel(request.match_info["channel"]).typing_count += 1
 
-    async def _webhooks(self, request: web.Request) -> list[Json]:
-        channel = self.guild.channel(request.match_info["channel"])
+    async def _list_webhooks(self, request: web.Request) -> list[Json]:
+        channel = self.guild.get_channel(request.match_info["channel"])
         if not channel.webhooks_allowed:
-            raise Refusal(403, 50013, "Missing Permissions")
+            raise DiscordApiError(403, 50013, "Missing Permissions")
         return [one for one in self.guild.webhooks.values() if one["channel_id"] == channel.id]
 
-    async def _make_webhook(self, request: web.Request) -> Json:
-        channel = self.guild.channel(request.match_info["channel"])
+    async def _create_webhook(self, request: web.Request) -> Json:
+        channel = self.guild.get_channel(request.match_info["channel"])
         return self.guild.add_webhook(channel, (await request.json())["name"])
 
-    async def _execute(self, request: web.Request) -> Json:
+    async def _execute_webhook(self, request: web.Request) -> Json:
         """Take in what a webhook says; the answers of commands come by the same way."""
-        body, uploads = await self._body(request)
-        pending = self.pending.get(request.match_info["token"])
+        body, uploads = await self._read_body(request)
+        pending = self.pending_interactions.get(request.match_info["token"])
         if pending is None:
-            webhook = self.guild.webhook(request.match_info["webhook"], request.match_info["token"])
-            return self.guild.post_as(webhook, body, uploads)
-        self.replies.append({"content": body.get("content", ""), "files": [one.name for one in uploads]})
+            webhook = self.guild.get_webhook(request.match_info["webhook"], request.match_info["token"])
+            return self.guild.post_as_webhook(webhook, body, uploads)
+        self.command_replies.append(
+            {"content": body.get("content", ""), "files": [one.name for one in uploads]}
+        )
         channel = self.guild.channels[pending["channel_id"]]
-        if (int(pending["flags"]) | int(body.get("flags") or 0)) & EPHEMERAL:
+        if (int(pending["flags"]) | int(body.get("flags") or 0)) & EPHEMERAL_FLAG:
             channel = type(channel)(channel.id, channel.name)  # seen by one alone, and kept nowhere
-        return self.guild.post(channel, self.guild.bot, body, uploads)
+        return self.guild.post_message(channel, self.guild.bot, body, uploads)
 
-    async def _unsay(self, request: web.Request) -> None:
-        webhook = self.guild.webhook(request.match_info["webhook"], request.match_info["token"])
-        channel = self.guild.channel(webhook["channel_id"])
-        self.guild.delete(channel, request.match_info["message"])
+    async def _delete_webhook_message(self, request: web.Request) -> None:
+        webhook = self.guild.get_webhook(request.match_info["webhook"], request.match_info["token"])
+        channel = self.guild.get_channel(webhook["channel_id"])
+        self.guild.delete_message(channel, request.match_info["message"])
 
-    async def _call_back(self, request: web.Request) -> Json:
+    async def _answer_interaction(self, request: web.Request) -> Json:
         token, id = request.match_info["token"], request.match_info["id"]
-        if token not in self.pending:
-            raise Refusal(404, 10062, "Unknown interaction")
+        if token not in self.pending_interactions:
+            raise DiscordApiError(404, 10062, "Unknown interaction")
         body = await request.json()
-        self.pending[token]["flags"] = (body.get("data") or {}).get("flags", 0)
+        self.pending_interactions[token]["flags"] = (body.get("data") or {}).get("flags", 0)
         return {
-            "interaction": {"id": id, "type": self.pending[token]["type"]},
+            "interaction": {"id": id, "type": self.pending_interactions[token]["type"]},
             "resource": {"type": body["type"]},
         }
 
-    async def _body(self, request: web.Request) -> tuple[Json, list[Upload]]:
+    async def _read_body(self, request: web.Request) -> tuple[Json, list[Upload]]:
         """Read what is sent, as JSON or as a form with files, and keep it as it came."""
         uploads: list[Upload] = []
         if request.content_type == "multipart/form-data":
@@ -190,21 +205,21 @@ class Rest:
                         uploads.append(Upload(part.filename or "", data))
         else:
             body = await request.json()
-        self.guild.sent.append(body)
+        self.guild.request_bodies.append(body)
         return body, uploads
 
-    async def _download(self, request: web.Request) -> web.Response:
+    async def _download_attachment(self, request: web.Request) -> web.Response:
         upload = self.guild.uploads[request.match_info["id"]]
         return web.Response(body=upload.data)
 
 
-def _json(status: int, body: object, headers: dict[str, str]) -> web.Response:
+def _json_response(status: int, body: object, headers: dict[str, str]) -> web.Response:
     """Answer with exactly this type: clients compare it, and take anything else for text."""
     told = {**headers, "Via": "1.1 google", "Content-Type": "application/json"}
     return web.Response(status=status, body=msgspec.json.encode(body), headers=told)
 
 
-def _refused(fault: Fault, headers: dict[str, str]) -> web.Response | None:
+def _fault_response(fault: InjectedFault, headers: dict[str, str]) -> web.Response | None:
     match fault.kind:
         case "rate":
             body = {
@@ -212,16 +227,16 @@ def _refused(fault: Fault, headers: dict[str, str]) -> web.Response | None:
                 "retry_after": fault.retry_after,
                 "global": False,
             }
-            return _json(429, body, {**headers, "X-RateLimit-Remaining": "0"})
+            return _json_response(429, body, {**headers, "X-RateLimit-Remaining": "0"})
         case "cloudflare":
             return web.Response(status=429, text="error code: 1015", headers={"Retry-After": "1"})
         case "broken":
-            return _json(502, {"message": "Bad Gateway"}, {})
+            return _json_response(502, {"message": "Bad Gateway"}, {})
         case _:
             return None
 
 
-def _lost(request: web.Request) -> web.Response:
+def _drop_connection(request: web.Request) -> web.Response:
     """Break the connection instead of answering."""
     if request.transport is not None:
         request.transport.close()

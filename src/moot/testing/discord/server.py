@@ -6,49 +6,49 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from moot.testing.discord.gateway import Gateway
-from moot.testing.discord.guild import ALL_PERMISSIONS, Channel, Guild, Json, Upload
-from moot.testing.discord.rest import BASE, Rest
+from moot.testing.discord.gateway import FakeGateway
+from moot.testing.discord.guild import ALL_PERMISSIONS, FakeChannel, FakeGuild, Json, Upload
+from moot.testing.discord.rest import API_PATH, FakeRestApi
 
-TOKEN = "token-of-the-double"  # noqa: S105 - of nobody
-SECONDS = 60.0
-LOOK_SECONDS = 0.01
-COMMAND, COMPONENT = 2, 3  # kinds of interactions
+FAKE_BOT_TOKEN = "token-of-the-double"  # noqa: S105 - of nobody
+WAIT_TIMEOUT_SECONDS = 60.0
+POLL_SECONDS = 0.01
+COMMAND_INTERACTION, COMPONENT_INTERACTION = 2, 3  # kinds of interactions
 
 
-class Double:
-    def __init__(self, token: str = TOKEN) -> None:
-        self.gateway = Gateway(token)
-        self.guild = Guild(self.gateway.dispatch)
+class FakeDiscord:
+    def __init__(self, token: str = FAKE_BOT_TOKEN) -> None:
+        self.gateway = FakeGateway(token)
+        self.guild = FakeGuild(self.gateway.dispatch)
         self.gateway.guild = self.guild
-        self.rest = Rest(self.guild, token)
+        self.rest = FakeRestApi(self.guild, token)
         self.faults = self.rest.faults
         self.url = ""
 
     @property
-    def base(self) -> str:
+    def api_base_url(self) -> str:
         """Where the API is, for `discord.http.Route.BASE`."""
-        return f"{self.url}{BASE}"
+        return f"{self.url}{API_PATH}"
 
-    def channel(self, name: str) -> Channel:
+    def add_channel(self, name: str) -> FakeChannel:
         return self.guild.add_channel(name)
 
-    def say(
+    def post_message(
         self,
-        channel: Channel,
-        who: str,
+        channel: FakeChannel,
+        member: str,
         text: str,
         files: Sequence[Upload] = (),
         reply_to: Json | None = None,
     ) -> Json:
         """Let a member write something."""
-        author = self.guild.members.get(who) or self.guild.add_member(who)
+        author = self.guild.members.get(member) or self.guild.add_member(member)
         body: Json = {"content": text}
         if reply_to is not None:
             body["message_reference"] = {"message_id": reply_to["id"]}
-        return self.guild.post(channel, author, body, files)
+        return self.guild.post_message(channel, author, body, files)
 
-    def command(self, channel: Channel, who: str, name: str, /, **options: str | int) -> str:
+    def use_command(self, channel: FakeChannel, member: str, name: str, /, **options: str | int) -> str:
         """Let a member use a command of `/moot`; what it is answered comes to `replies`."""
         given = [
             {"name": option, "type": 4 if isinstance(value, int) else 3, "value": value}
@@ -60,25 +60,31 @@ class Double:
             "type": 1,
             "options": [{"name": name, "type": 1, "options": given}],
         }
-        return self._interact(channel, who, {"type": COMMAND, "data": data})
+        return self._send_interaction(channel, member, {"type": COMMAND_INTERACTION, "data": data})
 
-    def press(
-        self, channel: Channel, who: str, message: Json, label: str, permissions: str = ALL_PERMISSIONS
+    def press_button(
+        self, channel: FakeChannel, member: str, message: Json, label: str, permissions: str = ALL_PERMISSIONS
     ) -> str:
         """Let a member press a button of a message, as it was or as it is now."""
         [button] = [
             one for row in message["components"] for one in row["components"] if one["label"] == label
         ]
         data = {"custom_id": button["custom_id"], "component_type": button["type"]}
-        event = {"type": COMPONENT, "data": data, "message": message}
-        return self._interact(channel, who, event, permissions)
+        event = {"type": COMPONENT_INTERACTION, "data": data, "message": message}
+        return self._send_interaction(channel, member, event, permissions)
 
-    def _interact(self, channel: Channel, who: str, what: Json, permissions: str = ALL_PERMISSIONS) -> str:
+    def _send_interaction(
+        self, channel: FakeChannel, member: str, interaction: Json, permissions: str = ALL_PERMISSIONS
+    ) -> str:
         """Tell the bot what a member did, and return the token with which it may answer."""
-        author = self.guild.members.get(who) or self.guild.add_member(who)
+        author = self.guild.members.get(member) or self.guild.add_member(member)
         id = self.guild.new_id()
         token = f"interaction-{id}"
-        self.rest.pending[token] = {"channel_id": channel.id, "flags": 0, "type": what["type"]}
+        self.rest.pending_interactions[token] = {
+            "channel_id": channel.id,
+            "flags": 0,
+            "type": interaction["type"],
+        }
         event = {
             "id": id,
             "application_id": self.guild.bot["id"],
@@ -87,61 +93,63 @@ class Double:
             "guild_id": self.guild.id,
             "channel_id": channel.id,
             "channel": self.guild.channel_json(channel),
-            "member": {**self.guild.member(author["username"]), "permissions": permissions},
+            "member": {**self.guild.get_member(author["username"]), "permissions": permissions},
             "attachment_size_limit": 10 * 1024 * 1024,
             "app_permissions": "0",
             "locale": "en-GB",
             "entitlements": [],
-            **what,
+            **interaction,
         }
         self.gateway.dispatch("INTERACTION_CREATE", event)
         return token
 
     def _command_id(self) -> str:
-        return next((one["id"] for one in self.rest.commands if one["name"] == "moot"), "0")
+        return next((one["id"] for one in self.rest.registered_commands if one["name"] == "moot"), "0")
 
-    def shown(self, channel: Channel) -> list[tuple[str, str]]:
+    def channel_lines(self, channel: FakeChannel) -> list[tuple[str, str]]:
         """Return who wrote what in a channel, files by their names."""
-        return [(message["author"]["username"], _text(message)) for message in channel.messages]
+        return [(message["author"]["username"], _message_text(message)) for message in channel.messages]
 
-    def transcript(self, channel: Channel) -> str:
-        return "".join(f"{who}: {text}\n" for who, text in self.shown(channel))
+    def channel_transcript(self, channel: FakeChannel) -> str:
+        return "".join(f"{who}: {text}\n" for who, text in self.channel_lines(channel))
 
-    async def until(self, condition: Callable[[], bool]) -> None:
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait for what must come about; the time is only for machines that are very busy."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
                 while not condition():  # noqa: ASYNC110 - many things may bring it about
-                    await asyncio.sleep(LOOK_SECONDS)
+                    await asyncio.sleep(POLL_SECONDS)
         except TimeoutError:
-            shown = "\n".join(f"#{one.name}\n{self.transcript(one)}" for one in self.guild.channels.values())
+            shown = "\n".join(
+                f"#{one.name}\n{self.channel_transcript(one)}" for one in self.guild.channels.values()
+            )
             raise TimeoutError(f"It did not come about:\n{shown}") from None
 
-    async def until_shown(self, channel: Channel, words: str) -> Json:
+    async def wait_for_message(self, channel: FakeChannel, text: str) -> Json:
         """Wait until a message with these words is there, and return it."""
-        await self.until(lambda: any(words in one["content"] for one in channel.messages))
-        return next(one for one in channel.messages if words in one["content"])
+        await self.wait_until(lambda: any(text in one["content"] for one in channel.messages))
+        return next(one for one in channel.messages if text in one["content"])
 
 
-def _text(message: Json) -> str:
+def _message_text(message: Json) -> str:
     files = [f"[{one['filename']}]" for one in message["attachments"]]
     return " ".join([*filter(None, [message["content"]]), *files])
 
 
 @asynccontextmanager
-async def serving(double: Double, port: int = 0) -> AsyncIterator[Double]:
+async def serve_discord(fake: FakeDiscord, port: int = 0) -> AsyncIterator[FakeDiscord]:
     """Serve until the block ends."""
     app = web.Application(client_max_size=64 * 1024 * 1024)
-    app.add_routes([*double.rest.routes(), web.get("/gateway/", double.gateway.serve)])
+    app.add_routes([*fake.rest.make_routes(), web.get("/gateway/", fake.gateway.handle_connection)])
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
         host, taken = runner.addresses[0][:2]
-        double.url = double.guild.address = f"http://{host}:{taken}"
-        double.gateway.address = f"ws://{host}:{taken}/gateway/"
-        yield double
+        fake.url = fake.guild.base_url = f"http://{host}:{taken}"
+        fake.gateway.gateway_url = f"ws://{host}:{taken}/gateway/"
+        yield fake
     finally:
-        await double.gateway.close()
+        await fake.gateway.close_sockets()
         await runner.cleanup()

@@ -3,11 +3,11 @@
 from typing import Any
 
 from moot.providers.scripted.scripts import ScriptedTool
-from moot.testing.wire_formats.dialect import Counts, halves
-from moot.types.chunks import Finish
-from moot.types.requests import ModelRequest, user
+from moot.testing.wire_formats.dialect import TokenCounts, split_in_half
+from moot.types.chunks import FinishReason
+from moot.types.requests import ModelRequest, user_message
 
-STOP: dict[Finish, str] = {
+STOP_REASONS: dict[FinishReason, str] = {
     "stop": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
@@ -17,54 +17,62 @@ STOP: dict[Finish, str] = {
 
 class AnthropicDialect:
     def __init__(self) -> None:
-        self._block: str | None = None
+        self._open_block: str | None = None
 
-    def request(self, body: Any, model: str) -> ModelRequest:
+    def parse_request(self, body: Any, model: str) -> ModelRequest:
         return ModelRequest(
             model=model or body["model"],
-            system=_plain(body.get("system", "")),
-            messages=tuple(user(_plain(m["content"])) for m in body["messages"] if m["role"] == "user"),
+            system=_plain_text(body.get("system", "")),
+            messages=tuple(
+                user_message(_plain_text(m["content"])) for m in body["messages"] if m["role"] == "user"
+            ),
         )
 
-    def opening(self, counts: Counts | None) -> list[Any]:
+    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:
         usage = {} if counts is None else {"usage": {"input_tokens": counts.input, "output_tokens": 1}}
         return [
             {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", **usage}},
             {"type": "ping"},
         ]
 
-    def thought(self, text: str) -> list[Any]:
-        return [*self._in_block("thinking"), _delta({"type": "thinking_delta", "thinking": text})]
+    def thought_frames(self, text: str) -> list[Any]:
+        return [*self._switch_block("thinking"), _delta_frame({"type": "thinking_delta", "thinking": text})]
 
-    def text(self, piece: str) -> list[Any]:
-        return [*self._in_block("text"), _delta({"type": "text_delta", "text": piece})]
+    def text_frames(self, piece: str) -> list[Any]:
+        return [*self._switch_block("text"), _delta_frame({"type": "text_delta", "text": piece})]
 
-    def tool(self, tool: ScriptedTool, *, loose: bool) -> list[Any]:  # noqa: ARG002 - blocks have no index to lose
-        first, second = halves(tool.arguments)
-        opened = self._in_block("tool_use", id="call_1", name=tool.name, input={})
-        pieces = [_delta({"type": "input_json_delta", "partial_json": half}) for half in (first, second)]
+    def tool_frames(self, tool: ScriptedTool, *, without_index: bool) -> list[Any]:  # noqa: ARG002 - blocks have no index to lose
+        first, second = split_in_half(tool.arguments)
+        opened = self._switch_block("tool_use", id="call_1", name=tool.name, input={})
+        pieces = [
+            _delta_frame({"type": "input_json_delta", "partial_json": half}) for half in (first, second)
+        ]
         return [*opened, *pieces]
 
-    def cut_tool(self, tool: ScriptedTool) -> list[Any]:
-        return [*self.tool(tool, loose=False)[:-1], *self.finish("length", None), *self.closing()]
-
-    def repeated_end(self, answer: str) -> list[Any]:  # noqa: ARG002 - a closed block repeats nothing
-        return [{"type": "content_block_stop", "index": 0}]
-
-    def empty(self) -> list[Any]:
-        return [{"type": "ping"}, {"type": "vendor_event", "note": "unknown kinds are allowed"}]
-
-    def finish(self, finish: Finish, counts: Counts | None) -> list[Any]:
-        usage = {} if counts is None else {"usage": {"output_tokens": counts.output}}
+    def partial_tool_frames(self, tool: ScriptedTool) -> list[Any]:
         return [
-            *self._in_block(None),
-            {"type": "message_delta", "delta": {"stop_reason": STOP[finish]}, **usage},
+            *self.tool_frames(tool, without_index=False)[:-1],
+            *self.finish_frames("length", None),
+            *self.closing_frames(),
         ]
 
-    def closing(self) -> list[Any]:
+    def duplicate_end_frames(self, answer: str) -> list[Any]:  # noqa: ARG002 - a closed block repeats nothing
+        return [{"type": "content_block_stop", "index": 0}]
+
+    def empty_frames(self) -> list[Any]:
+        return [{"type": "ping"}, {"type": "vendor_event", "note": "unknown kinds are allowed"}]
+
+    def finish_frames(self, finish: FinishReason, counts: TokenCounts | None) -> list[Any]:
+        usage = {} if counts is None else {"usage": {"output_tokens": counts.output}}
+        return [
+            *self._switch_block(None),
+            {"type": "message_delta", "delta": {"stop_reason": STOP_REASONS[finish]}, **usage},
+        ]
+
+    def closing_frames(self) -> list[Any]:
         return [{"type": "message_stop"}]
 
-    def error(self, status: int, message: str) -> Any:
+    def error_frame(self, status: int, message: str) -> Any:
         kind = {
             401: "authentication_error",
             403: "permission_error",
@@ -73,23 +81,23 @@ class AnthropicDialect:
         }
         return {"type": "error", "error": {"type": kind.get(status, "api_error"), "message": message}}
 
-    def _in_block(self, kind: str | None, **fields: Any) -> list[Any]:
+    def _switch_block(self, kind: str | None, **fields: Any) -> list[Any]:
         """Close the block that is open and open the one that is needed."""
-        if kind == self._block:
+        if kind == self._open_block:
             return []
-        frames = [] if self._block is None else [{"type": "content_block_stop", "index": 0}]
-        self._block = kind
+        frames = [] if self._open_block is None else [{"type": "content_block_stop", "index": 0}]
+        self._open_block = kind
         if kind is not None:
             block = {"type": kind, **({"text": ""} if kind == "text" else {}), **fields}
             frames.append({"type": "content_block_start", "index": 0, "content_block": block})
         return frames
 
 
-def _delta(delta: Any) -> dict[str, Any]:
+def _delta_frame(delta: Any) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": 0, "delta": delta}
 
 
-def _plain(content: Any) -> str:
+def _plain_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n\n".join(part.get("text", "") for part in content)
     return str(content)

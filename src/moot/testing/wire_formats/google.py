@@ -4,51 +4,58 @@ import json
 from typing import Any
 
 from moot.providers.scripted.scripts import ScriptedTool
-from moot.testing.wire_formats.dialect import Counts
-from moot.types.chunks import Finish
-from moot.types.requests import ModelRequest, user
+from moot.testing.wire_formats.dialect import TokenCounts
+from moot.types.chunks import FinishReason
+from moot.types.requests import ModelRequest, user_message
 
-FINISH: dict[Finish, str] = {
+FINISH_REASONS: dict[FinishReason, str] = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
     "tool_calls": "STOP",
     "content_filter": "SAFETY",
 }
-STATUS = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED", 529: "UNAVAILABLE"}
+ERROR_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    429: "RESOURCE_EXHAUSTED",
+    529: "UNAVAILABLE",
+}
 
 
 class GoogleDialect:
-    def request(self, body: Any, model: str) -> ModelRequest:
+    def parse_request(self, body: Any, model: str) -> ModelRequest:
         return ModelRequest(
             model=model,
-            system=_plain(body.get("systemInstruction", {})),
-            messages=tuple(user(_plain(c)) for c in body["contents"] if c["role"] == "user"),
+            system=_plain_text(body.get("systemInstruction", {})),
+            messages=tuple(user_message(_plain_text(c)) for c in body["contents"] if c["role"] == "user"),
         )
 
-    def opening(self, counts: Counts | None) -> list[Any]:  # noqa: ARG002 - counts come last here
+    def opening_frames(self, counts: TokenCounts | None) -> list[Any]:  # noqa: ARG002 - counts come last here
         return []
 
-    def thought(self, text: str) -> list[Any]:
-        return [_candidate({"text": text, "thought": True})]
+    def thought_frames(self, text: str) -> list[Any]:
+        return [_candidate_frame({"text": text, "thought": True})]
 
-    def text(self, piece: str) -> list[Any]:
-        return [_candidate({"text": piece})]
+    def text_frames(self, piece: str) -> list[Any]:
+        return [_candidate_frame({"text": piece})]
 
-    def tool(self, tool: ScriptedTool, *, loose: bool) -> list[Any]:
+    def tool_frames(self, tool: ScriptedTool, *, without_index: bool) -> list[Any]:
         call = {"name": tool.name, "args": json.loads(tool.arguments)}
-        return [_candidate({"functionCall": call if loose else {"id": "call_1", **call}})]
+        return [_candidate_frame({"functionCall": call if without_index else {"id": "call_1", **call}})]
 
-    def cut_tool(self, tool: ScriptedTool) -> list[Any]:  # noqa: ARG002 - calls come whole or not at all
+    def partial_tool_frames(self, tool: ScriptedTool) -> list[Any]:  # noqa: ARG002 - calls come whole or not at all
         return [{"candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL"}]}]
 
-    def repeated_end(self, answer: str) -> list[Any]:
-        return self.text(answer)
+    def duplicate_end_frames(self, answer: str) -> list[Any]:
+        return self.text_frames(answer)
 
-    def empty(self) -> list[Any]:
+    def empty_frames(self) -> list[Any]:
         return [{"candidates": []}, {"candidates": [{"index": 0}]}]
 
-    def finish(self, finish: Finish, counts: Counts | None) -> list[Any]:
-        frame: dict[str, Any] = {"candidates": [{"content": {"parts": []}, "finishReason": FINISH[finish]}]}
+    def finish_frames(self, finish: FinishReason, counts: TokenCounts | None) -> list[Any]:
+        frame: dict[str, Any] = {
+            "candidates": [{"content": {"parts": []}, "finishReason": FINISH_REASONS[finish]}]
+        }
         if counts is not None:
             frame["usageMetadata"] = {
                 "promptTokenCount": counts.input,
@@ -56,16 +63,18 @@ class GoogleDialect:
             }
         return [frame]
 
-    def closing(self) -> list[Any]:
+    def closing_frames(self) -> list[Any]:
         return []
 
-    def error(self, status: int, message: str) -> Any:
-        return {"error": {"code": status, "message": message, "status": STATUS.get(status, "INTERNAL")}}
+    def error_frame(self, status: int, message: str) -> Any:
+        return {
+            "error": {"code": status, "message": message, "status": ERROR_STATUSES.get(status, "INTERNAL")}
+        }
 
 
-def _candidate(part: Any) -> dict[str, Any]:
+def _candidate_frame(part: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": [part]}}]}
 
 
-def _plain(content: Any) -> str:
+def _plain_text(content: Any) -> str:
     return "\n\n".join(part.get("text", "") for part in content.get("parts", ()))

@@ -2,50 +2,52 @@
 
 from collections.abc import Sequence
 
-from moot.types.drawing import INK, ChartData, DrawChart
+from moot.types.drawing import DEFAULT_INK_COLOUR, ChartData, DrawChart
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.elements import ink, tag
-from moot.whiteboard.render.plots import bars, curves, dots
-from moot.whiteboard.render.polar import pie, radar
-from moot.whiteboard.render.text import clipped, line, trouble, width
+from moot.whiteboard.render.elements import svg_colour, svg_tag
+from moot.whiteboard.render.plots import render_bars, render_curves, render_scatter
+from moot.whiteboard.render.polar import render_pie, render_radar
+from moot.whiteboard.render.text import render_placeholder, render_text_line, text_width, truncate_text
 
 PALETTE = (
     "#5b8def", "#f2994a", "#27ae60", "#9b51e0", "#eb5757", "#2d9cdb", "#e0b000", "#3fb59b", "#c266c9", "#7c8794",
 )  # fmt: skip
-MARGIN = 12
-SIZE = 12
+CARD_MARGIN = 12
+MAX_FONT_SIZE = 12
 
 
-def chart(drawing: DrawChart, box: Box) -> str:
+def render_chart(drawing: DrawChart, box: Box) -> str:
     """Draw a chart of any type; numbers that make none are shown with the reason."""
-    if why := _senseless(drawing):
-        return trouble(box, why, _source(drawing.data))
-    card = tag(
+    if why := _chart_problem(drawing):
+        return render_placeholder(box, why, _numbers_as_text(drawing.data))
+    card = svg_tag(
         "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill="#ffffff", stroke="#e1e5ea"
     )
-    inner = box.within(min(MARGIN, box.height / 10))
-    size = min(SIZE, max(inner.height / 14, 6))
+    inner = box.inset_by(min(CARD_MARGIN, box.height / 10))
+    size = min(MAX_FONT_SIZE, max(inner.height / 14, 6))
     sliced = drawing.chart_type in {"pie", "ring"}
     slices = drawing.data.labels[: len(drawing.data.series[0])]
-    entries = slices if sliced else _legends(drawing)
-    colours = _colours(drawing, max(len(drawing.data.series), len(drawing.data.series[0])))
-    key, taken = legend(entries, colours, inner, size)
+    entries = slices if sliced else _series_names(drawing)
+    colours = _series_colours(drawing, max(len(drawing.data.series), len(drawing.data.series[0])))
+    key, taken = render_legend(entries, colours, inner, size)
     plot = Box(inner.x, inner.y, inner.width, inner.height - taken)
-    return card + _plot(drawing, plot, size, colours) + key
+    return card + _render_plot(drawing, plot, size, colours) + key
 
 
-def legend(entries: Sequence[str], colours: Sequence[str], inner: Box, size: float) -> tuple[str, float]:
+def render_legend(
+    entries: Sequence[str], colours: Sequence[str], inner: Box, size: float
+) -> tuple[str, float]:
     """Write the legend in rows at the bottom of a box, and tell the height that it takes."""
-    height, rows = size * 1.6, _rows(entries, inner.width, size)
+    height, rows = size * 1.6, _wrap_legend(entries, inner.width, size)
     rows = rows[: max(int(inner.height / 3 / height), 0)]
     top = inner.bottom - len(rows) * height
     written, entry = [], 0
     for at, row in enumerate(rows):
-        x = inner.x + (inner.width - sum(_taken(text, size) for text in row)) / 2
+        x = inner.x + (inner.width - sum(_legend_entry_width(text, size) for text in row)) / 2
         y = top + (at + 0.75) * height
         for text in row:
             written.append(
-                tag(
+                svg_tag(
                     "rect",
                     x=x,
                     y=y - size * 0.75,
@@ -55,45 +57,45 @@ def legend(entries: Sequence[str], colours: Sequence[str], inner: Box, size: flo
                     fill=colours[entry],
                 )
             )
-            written.append(line(text, x + size * 1.2, y, size, fill=INK))
-            x += _taken(text, size)
+            written.append(render_text_line(text, x + size * 1.2, y, size, fill=DEFAULT_INK_COLOUR))
+            x += _legend_entry_width(text, size)
             entry += 1
     return "".join(written), len(rows) * height + (size * 0.4 if rows else 0)
 
 
-def _rows(entries: Sequence[str], across: float, size: float) -> list[list[str]]:
+def _wrap_legend(entries: Sequence[str], max_width: float, size: float) -> list[list[str]]:
     rows: list[list[str]] = []
-    reach = across
+    reach = max_width
     for entry in entries:
-        text = clipped(" ".join(entry.split()) or "-", across - size * 2.4, size)
-        if reach + _taken(text, size) > across:
+        text = truncate_text(" ".join(entry.split()) or "-", max_width - size * 2.4, size)
+        if reach + _legend_entry_width(text, size) > max_width:
             rows.append([])
             reach = 0
         rows[-1].append(text)
-        reach += _taken(text, size)
+        reach += _legend_entry_width(text, size)
     return rows
 
 
-def _taken(text: str, size: float) -> float:
-    return width(text, size) + size * 2.4
+def _legend_entry_width(text: str, size: float) -> float:
+    return text_width(text, size) + size * 2.4
 
 
-def _plot(drawing: DrawChart, plot: Box, size: float, colours: Sequence[str]) -> str:
+def _render_plot(drawing: DrawChart, plot: Box, size: float, colours: Sequence[str]) -> str:
     data = drawing.data
     match drawing.chart_type:
         case "pie" | "ring":
-            return pie(data.series[0], plot, size, colours, hollow=drawing.chart_type == "ring")
+            return render_pie(data.series[0], plot, size, colours, hollow=drawing.chart_type == "ring")
         case "radar":
-            return radar(data, plot, size, colours)
+            return render_radar(data, plot, size, colours)
         case "bar" | "column":
-            return bars(data, plot, size, colours, lying=drawing.chart_type == "bar")
+            return render_bars(data, plot, size, colours, horizontal=drawing.chart_type == "bar")
         case "line" | "area":
-            return curves(data, plot, size, colours, filled=drawing.chart_type == "area")
+            return render_curves(data, plot, size, colours, filled=drawing.chart_type == "area")
         case "scatter":
-            return dots(data, plot, size, colours)
+            return render_scatter(data, plot, size, colours)
 
 
-def _senseless(drawing: DrawChart) -> str | None:
+def _chart_problem(drawing: DrawChart) -> str | None:
     series = drawing.data.series
     if not any(series):
         return "This chart has no numbers."
@@ -104,7 +106,7 @@ def _senseless(drawing: DrawChart) -> str | None:
     return None
 
 
-def _legends(drawing: DrawChart) -> tuple[str, ...]:
+def _series_names(drawing: DrawChart) -> tuple[str, ...]:
     """Return a legend for each series that is drawn; a single one without a name needs none."""
     data = drawing.data
     skipped = 1 if drawing.chart_type == "scatter" and len(data.series) > 1 else 0
@@ -115,11 +117,11 @@ def _legends(drawing: DrawChart) -> tuple[str, ...]:
     return tuple(names[at] if at < len(names) else f"Series {at + 1}" for at in range(count))
 
 
-def _colours(drawing: DrawChart, count: int) -> tuple[str, ...]:
-    given = tuple(ink(colour) for colour in drawing.theme_colors)
+def _series_colours(drawing: DrawChart, count: int) -> tuple[str, ...]:
+    given = tuple(svg_colour(colour) for colour in drawing.theme_colors)
     palette = (*given, *(colour for colour in PALETTE if colour not in given))
     return tuple(palette[at % len(palette)] for at in range(count))
 
 
-def _source(data: ChartData) -> str:
+def _numbers_as_text(data: ChartData) -> str:
     return "; ".join(", ".join(f"{number:g}" for number in one) for one in data.series)

@@ -4,18 +4,18 @@ import re
 from math import hypot
 from xml.sax.saxutils import escape, quoteattr
 
-from moot.types.drawing import DrawLine, Head
+from moot.types.drawing import DrawLine, LineHead
 from moot.whiteboard.geometry import Point
 
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # no XML may hold it
 
-Value = str | float
+AttributeValue = str | float
 
 
-def tag(name: str, *content: str, **attributes: Value | None) -> str:
+def svg_tag(name: str, *content: str, **attributes: AttributeValue | None) -> str:
     """Write an element; content is markup already, attributes are not. None leaves an attribute out."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}={quoteattr(_value(value))}"
+        f" {key.rstrip('_').replace('_', '-')}={quoteattr(_format_value(value))}"
         for key, value in attributes.items()
         if value is not None
     )
@@ -23,69 +23,73 @@ def tag(name: str, *content: str, **attributes: Value | None) -> str:
     return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
 
 
-def words(text: str) -> str:
+def escape_text(text: str) -> str:
     """Make text of any origin safe to stand between tags."""
-    return escape(printable(text))
+    return escape(replace_unprintable(text))
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     return UNPRINTABLE.sub("\ufffd", text)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number with two decimals at most."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
-def _value(value: Value) -> str:
-    return printable(value) if isinstance(value, str) else number(value)
+def _format_value(value: AttributeValue) -> str:
+    return replace_unprintable(value) if isinstance(value, str) else format_number(value)
 
 
-def ink(colour: str) -> str:
+def svg_colour(colour: str) -> str:
     """Name a colour as SVG does."""
     return "none" if colour == "transparent" else colour
 
 
-def points(*pairs: tuple[float, float]) -> str:
-    return " ".join(f"{number(x)},{number(y)}" for x, y in pairs)
+def format_points(*pairs: tuple[float, float]) -> str:
+    return " ".join(f"{format_number(x)},{format_number(y)}" for x, y in pairs)
 
 
-def stroke(drawing: DrawLine) -> str:
+def render_line(drawing: DrawLine) -> str:
     """Draw a line; it ends where its heads begin, so that their tips are sharp."""
     start, end = Point(drawing.start_x, drawing.start_y), Point(drawing.end_x, drawing.end_y)
     first, last = drawing.points
     size = min(8 + drawing.width * 2.5, hypot(end.x - start.x, end.y - start.y) / 2)
-    begins = _towards(start, end, size * 0.8) if first == "arrow" else start
-    ends = _towards(end, start, size * 0.8) if last == "arrow" else end
-    shaft = tag(
+    begins = _point_towards(start, end, size * 0.8) if first == "arrow" else start
+    ends = _point_towards(end, start, size * 0.8) if last == "arrow" else end
+    shaft = svg_tag(
         "line",
         x1=begins.x,
         y1=begins.y,
         x2=ends.x,
         y2=ends.y,
-        stroke=ink(drawing.color),
+        stroke=svg_colour(drawing.color),
         stroke_width=drawing.width,
         stroke_dasharray=f"{drawing.width * 4:g} {drawing.width * 3:g}"
         if drawing.style == "dashed"
         else None,
     )
-    return shaft + _head(first, start, end, size, drawing) + _head(last, end, start, size, drawing)
+    return (
+        shaft
+        + _render_line_head(first, start, end, size, drawing)
+        + _render_line_head(last, end, start, size, drawing)
+    )
 
 
-def _head(head: Head, tip: Point, other: Point, size: float, drawing: DrawLine) -> str:
+def _render_line_head(head: LineHead, tip: Point, other: Point, size: float, drawing: DrawLine) -> str:
     if head == "dot":
-        return tag("circle", cx=tip.x, cy=tip.y, r=drawing.width + 2, fill=ink(drawing.color))
+        return svg_tag("circle", cx=tip.x, cy=tip.y, r=drawing.width + 2, fill=svg_colour(drawing.color))
     if head == "" or size == 0:
         return ""
-    foot = _towards(tip, other, size)
+    foot = _point_towards(tip, other, size)
     half = 0.45
     across, down = (foot.y - tip.y) * half, (foot.x - tip.x) * half
     corners = tip, Point(foot.x + across, foot.y - down), Point(foot.x - across, foot.y + down)
-    return tag("polygon", points=points(*corners), fill=ink(drawing.color))
+    return svg_tag("polygon", points=format_points(*corners), fill=svg_colour(drawing.color))
 
 
-def _towards(start: Point, end: Point, distance: float) -> Point:
+def _point_towards(start: Point, end: Point, distance: float) -> Point:
     length = hypot(end.x - start.x, end.y - start.y)
     part = distance / length if length else 0
     return Point(start.x + (end.x - start.x) * part, start.y + (end.y - start.y) * part)

@@ -5,49 +5,51 @@ from importlib.util import find_spec
 from pathlib import Path
 from struct import iter_unpack, unpack_from
 
-from moot.types.errors import Unavailable
+from moot.types.errors import FeatureUnavailable
 
-SANS = ("ziafont", "DejaVuSans.ttf")
-MATHS = ("ziamath", "STIXTwoMath-Regular.ttf")
+SANS_FONT = ("ziafont", "DejaVuSans.ttf")
+MATH_FONT = ("ziamath", "STIXTwoMath-Regular.ttf")
 
 
-def font(package: str, name: str) -> Path:
+def font_path(package: str, name: str) -> Path:
     """Return where a font is that a package brings."""
     found = find_spec(package)
     if found is None or found.origin is None:
-        raise Unavailable(f"The font {name} comes with {package}, which is not installed. Install moot anew.")
+        raise FeatureUnavailable(
+            f"The font {name} comes with {package}, which is not installed. Install moot anew."
+        )
     return Path(found.origin).parent / "fonts" / name
 
 
-WIDE_MAP = 12  # the format of a character map that has all of Unicode
+UNICODE_CMAP_FORMAT = 12  # the format of a character map that has all of Unicode
 
 
-class Widths:
+class CharacterWidths:
     """The widths in a font file; a character is one wide if it is as wide as the font is high."""
 
     def __init__(self, font: bytes) -> None:
         self._font = font
-        self._tables = dict(_tables(font))
-        (self._em,) = unpack_from(">H", font, self._tables["head"] + 18)
-        (self._measured,) = unpack_from(">H", font, self._tables["hhea"] + 34)
-        self._groups = list(self._characters())
+        self._table_offsets = dict(_read_table_offsets(font))
+        (self._units_per_em,) = unpack_from(">H", font, self._table_offsets["head"] + 18)
+        (self._metric_count,) = unpack_from(">H", font, self._table_offsets["hhea"] + 34)
+        self._groups = list(self._read_character_groups())
 
-    def of(self, char: str) -> float:
+    def character_width(self, char: str) -> float:
         """Return the width of a character; that of the empty box where the font lacks it."""
-        glyph = min(self._glyph(ord(char)), self._measured - 1)
-        (width,) = unpack_from(">H", self._font, self._tables["hmtx"] + 4 * glyph)
-        return float(width / self._em)
+        glyph = min(self._glyph_index(ord(char)), self._metric_count - 1)
+        (width,) = unpack_from(">H", self._font, self._table_offsets["hmtx"] + 4 * glyph)
+        return float(width / self._units_per_em)
 
-    def _glyph(self, code: int) -> int:
+    def _glyph_index(self, code: int) -> int:
         return next((glyph + code - first for first, last, glyph in self._groups if first <= code <= last), 0)
 
-    def _characters(self) -> list[tuple[int, int, int]]:
+    def _read_character_groups(self) -> list[tuple[int, int, int]]:
         """Read the first and the last character of each run, and the glyph of the first."""
-        start = self._tables["cmap"]
+        start = self._table_offsets["cmap"]
         (count,) = unpack_from(">H", self._font, start + 2)
         for _, _, offset in iter_unpack(">HHI", self._font[start + 4 : start + 4 + 8 * count]):
             form, runs = unpack_from(">H10xI", self._font, start + offset)
-            if form == WIDE_MAP:
+            if form == UNICODE_CMAP_FORMAT:
                 return list(
                     iter_unpack(">III", self._font[start + offset + 16 : start + offset + 16 + 12 * runs])
                 )
@@ -55,11 +57,11 @@ class Widths:
 
 
 @cache
-def sans() -> Widths:
-    return Widths(font(*SANS).read_bytes())
+def sans_widths() -> CharacterWidths:
+    return CharacterWidths(font_path(*SANS_FONT).read_bytes())
 
 
-def _tables(font: bytes) -> list[tuple[str, int]]:
+def _read_table_offsets(font: bytes) -> list[tuple[str, int]]:
     """Read where each table of a font begins."""
     (count,) = unpack_from(">H", font, 4)
     return [

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from moot.types.drawing import ChartData
 from moot.whiteboard.geometry import Box, Point
-from moot.whiteboard.render.elements import points, tag
-from moot.whiteboard.render.text import clipped, line, width
+from moot.whiteboard.render.elements import format_points, svg_tag
+from moot.whiteboard.render.text import render_text_line, text_width, truncate_text
 
-FLAT = 1e-9  # numbers that differ by less than this part are the same
-UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
+RELATIVE_TOLERANCE = 1e-9  # numbers that differ by less than this part are the same
+UNIT_SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     low: float
     high: float
     step: float
@@ -24,99 +24,117 @@ class Scale(NamedTuple):
         count = round((self.high - self.low) / self.step)
         return tuple(self.low + self.step * at for at in range(count + 1))
 
-    def part(self, value: float) -> float:
+    def relative_position(self, value: float) -> float:
         """Return how far up the scale a value is, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
 
-def scale(low: float, high: float, *, steps: int, from_zero: bool) -> Scale:
+def compute_scale(low: float, high: float, *, steps: int, from_zero: bool) -> AxisScale:
     """Round a range outwards into about so many steps of 1, 2 or 5 times a power of ten."""
     if from_zero:
         low, high = min(low, 0), max(high, 0)
-    if high - low <= max(abs(low), abs(high), 0.001) * FLAT:
+    if high - low <= max(abs(low), abs(high), 0.001) * RELATIVE_TOLERANCE:
         low, high = (0, 1) if from_zero else (low - 1, high + 1)
     rough = (high - low) / max(steps, 1)
     power = 10.0 ** floor(log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first, last = floor(low / step + 1e-9), -floor(-high / step + 1e-9)
-    return Scale(first * step, max(last, first + 1) * step, step)
+    return AxisScale(first * step, max(last, first + 1) * step, step)
 
 
-def shown(value: float) -> str:
+def format_tick(value: float) -> str:
     """Write a number in few characters."""
-    size, unit = next(((size, unit) for size, unit in UNITS if abs(value) >= size), (1, ""))
+    size, unit = next(((size, unit) for size, unit in UNIT_SUFFIXES if abs(value) >= size), (1, ""))
     if unit == "k":
         size = 1e3
     text = f"{value / size:.4g}"
     return f"{'0' if text == '-0' else text}{unit}"
 
 
-AXIS, GRID, TEXT = "#9aa5b1", "#e8ebef", "#5f6b7a"
-SLANT = radians(35)
-MOST_SLANTED = 7  # times the size of the letters
-FILLED = 0.72  # of a slot; the rest parts it from the next
+AXIS_COLOUR, GRID_COLOUR, TEXT_COLOUR = "#9aa5b1", "#e8ebef", "#5f6b7a"
+SLANT_RADIANS = radians(35)
+MAX_SLANTED_LENGTH = 7  # times the size of the letters
+SLOT_FILL_RATIO = 0.72  # of a slot; the rest parts it from the next
 
 
-def bars(data: ChartData, box: Box, size: float, colours: Sequence[str], *, lying: bool) -> str:
+def render_bars(data: ChartData, box: Box, size: float, colours: Sequence[str], *, horizontal: bool) -> str:
     """Draw a group of bars for each label, standing, or lying with the first label on top."""
-    values = _scale(data.series, box.width / 70 if lying else box.height / 40, from_zero=True)
-    names = _names(data)
-    plot = _inside(box, size, names) if lying else _inside(box, size, _ticks(values), names)
-    slots = _slots(data)
-    room = (plot.height if lying else plot.width) / slots
-    each = room * FILLED / len(data.series)
+    values = _scale_for_series(data.series, box.width / 70 if horizontal else box.height / 40, from_zero=True)
+    names = _slot_labels(data)
+    plot = _plot_area(box, size, names) if horizontal else _plot_area(box, size, _tick_labels(values), names)
+    slots = _slot_count(data)
+    room = (plot.height if horizontal else plot.width) / slots
+    each = room * SLOT_FILL_RATIO / len(data.series)
     drawn = []
     for at, series in enumerate(data.series):
         for slot, value in enumerate(series):
-            offset = slot * room + room * (1 - FILLED) / 2 + at * each
-            low, high = sorted((values.part(0), values.part(value)))
-            long = (high - low) * (plot.width if lying else plot.height)
-            if lying:
+            offset = slot * room + room * (1 - SLOT_FILL_RATIO) / 2 + at * each
+            low, high = sorted((values.relative_position(0), values.relative_position(value)))
+            long = (high - low) * (plot.width if horizontal else plot.height)
+            if horizontal:
                 place = Box(plot.x + low * plot.width, plot.y + offset, long, each)
             else:
                 place = Box(plot.x + offset, plot.bottom - high * plot.height, each, long)
             drawn.append(
-                tag("rect", x=place.x, y=place.y, width=place.width, height=place.height, fill=colours[at])
+                svg_tag(
+                    "rect", x=place.x, y=place.y, width=place.width, height=place.height, fill=colours[at]
+                )
             )
-    axes = _upright(values, plot, size) if lying else _level(values, plot, size)
-    labels = _beside(data, plot, size, box.x) if lying else _below(data, plot, size)
+    axes = (
+        _render_horizontal_axis(values, plot, size)
+        if horizontal
+        else _render_vertical_axis(values, plot, size)
+    )
+    labels = (
+        _render_side_labels(data, plot, size, box.x)
+        if horizontal
+        else _render_bottom_labels(data, plot, size)
+    )
     return axes + "".join(drawn) + labels
 
 
-def curves(data: ChartData, box: Box, size: float, colours: Sequence[str], *, filled: bool) -> str:
+def render_curves(data: ChartData, box: Box, size: float, colours: Sequence[str], *, filled: bool) -> str:
     """Draw a line for each series, from label to label, with the area below it if `filled`."""
     numbers = list(chain(*data.series))
     from_zero = filled or min(numbers) < max(numbers) / 2
-    values = _scale(data.series, box.height / 40, from_zero=from_zero)
-    plot = _inside(box, size, _ticks(values), _names(data))
-    room = plot.width / _slots(data)
+    values = _scale_for_series(data.series, box.height / 40, from_zero=from_zero)
+    plot = _plot_area(box, size, _tick_labels(values), _slot_labels(data))
+    room = plot.width / _slot_count(data)
     drawn = []
     for at, series in enumerate(data.series):
         path = [
-            Point(plot.x + (slot + 0.5) * room, plot.bottom - values.part(value) * plot.height)
+            Point(plot.x + (slot + 0.5) * room, plot.bottom - values.relative_position(value) * plot.height)
             for slot, value in enumerate(series)
         ]
         if filled and path:
-            zero = plot.bottom - values.part(0) * plot.height
+            zero = plot.bottom - values.relative_position(0) * plot.height
             ends = Point(path[-1].x, zero), Point(path[0].x, zero)
-            drawn.append(tag("polygon", points=points(*path, *ends), fill=colours[at], fill_opacity=0.25))
-        drawn.append(tag("polyline", points=points(*path), fill="none", stroke=colours[at], stroke_width=2.5))
-        drawn += [tag("circle", cx=place.x, cy=place.y, r=3, fill=colours[at]) for place in path]
-    return _level(values, plot, size) + "".join(drawn) + _below(data, plot, size)
+            drawn.append(
+                svg_tag("polygon", points=format_points(*path, *ends), fill=colours[at], fill_opacity=0.25)
+            )
+        drawn.append(
+            svg_tag(
+                "polyline", points=format_points(*path), fill="none", stroke=colours[at], stroke_width=2.5
+            )
+        )
+        drawn += [svg_tag("circle", cx=place.x, cy=place.y, r=3, fill=colours[at]) for place in path]
+    return (
+        _render_vertical_axis(values, plot, size) + "".join(drawn) + _render_bottom_labels(data, plot, size)
+    )
 
 
-def dots(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str:
+def render_scatter(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str:
     """Draw a dot for each pair of numbers; a single series is set against 1, 2, 3 and so on."""
     first, *others = data.series
     across, series = (first, others) if others else (tuple(map(float, range(1, len(first) + 1))), [first])
-    values = _scale(series, box.height / 40, from_zero=False)
-    plot = _inside(box, size, _ticks(values))
-    wide = _scale([across], plot.width / 70, from_zero=False)
+    values = _scale_for_series(series, box.height / 40, from_zero=False)
+    plot = _plot_area(box, size, _tick_labels(values))
+    wide = _scale_for_series([across], plot.width / 70, from_zero=False)
     drawn = [
-        tag(
+        svg_tag(
             "circle",
-            cx=plot.x + wide.part(x) * plot.width,
-            cy=plot.bottom - values.part(y) * plot.height,
+            cx=plot.x + wide.relative_position(x) * plot.width,
+            cy=plot.bottom - values.relative_position(y) * plot.height,
             r=4,
             fill=colours[at],
             fill_opacity=0.8,
@@ -124,111 +142,122 @@ def dots(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str:
         for at, one in enumerate(series)
         for x, y in zip(across, one, strict=False)
     ]
-    return _level(values, plot, size) + _upright(wide, plot, size) + "".join(drawn)
+    return (
+        _render_vertical_axis(values, plot, size) + _render_horizontal_axis(wide, plot, size) + "".join(drawn)
+    )
 
 
-def _scale(series: Sequence[Sequence[float]], steps: float, *, from_zero: bool) -> Scale:
+def _scale_for_series(series: Sequence[Sequence[float]], steps: float, *, from_zero: bool) -> AxisScale:
     numbers = list(chain(*series)) or [0.0]
-    return scale(min(numbers), max(numbers), steps=max(min(int(steps), 6), 2), from_zero=from_zero)
+    return compute_scale(min(numbers), max(numbers), steps=max(min(int(steps), 6), 2), from_zero=from_zero)
 
 
-def _slots(data: ChartData) -> int:
+def _slot_count(data: ChartData) -> int:
     return max(len(data.labels), *(len(one) for one in data.series), 1)
 
 
-def _names(data: ChartData) -> tuple[str, ...]:
-    return tuple(_name(data, slot) for slot in range(_slots(data)))
+def _slot_labels(data: ChartData) -> tuple[str, ...]:
+    return tuple(_slot_label(data, slot) for slot in range(_slot_count(data)))
 
 
-def _name(data: ChartData, slot: int) -> str:
+def _slot_label(data: ChartData, slot: int) -> str:
     return " ".join(data.labels[slot].split()) if slot < len(data.labels) else ""
 
 
-def _ticks(values: Scale) -> tuple[str, ...]:
-    return tuple(shown(tick) for tick in values.ticks)
+def _tick_labels(values: AxisScale) -> tuple[str, ...]:
+    return tuple(format_tick(tick) for tick in values.ticks)
 
 
-def _inside(box: Box, size: float, beside: Sequence[str], below: Sequence[str] = ()) -> Box:
+def _plot_area(box: Box, size: float, side_labels: Sequence[str], bottom_labels: Sequence[str] = ()) -> Box:
     """Leave room for what is written beside and below a plot."""
-    left = max(width(text, size) for text in beside) + size * 0.7
+    left = max(text_width(text, size) for text in side_labels) + size * 0.7
     right, above = min(size, box.width / 8), min(size * 0.6, box.height / 6)
     deep = size * 1.7
-    if _is_slanted(below, box.width - left - right, size):
-        longest = min(max(width(text, size) for text in below), size * MOST_SLANTED)
-        deep += longest * sin(SLANT)
-        left = max(left, longest * cos(SLANT) - box.width / len(below) / 3)
+    if _is_slanted(bottom_labels, box.width - left - right, size):
+        longest = min(max(text_width(text, size) for text in bottom_labels), size * MAX_SLANTED_LENGTH)
+        deep += longest * sin(SLANT_RADIANS)
+        left = max(left, longest * cos(SLANT_RADIANS) - box.width / len(bottom_labels) / 3)
     left, deep = min(left, box.width * 0.45), min(deep, box.height / 2.5)
     return Box(
         box.x + left, box.y + above, max(box.width - left - right, 1), max(box.height - deep - above, 1)
     )
 
 
-def _is_slanted(names: Sequence[str], across: float, size: float) -> bool:
+def _is_slanted(names: Sequence[str], available_width: float, size: float) -> bool:
     """Tell whether names are too wide to be written side by side; short ones are left out by turns instead."""
-    longest = max((width(name, size) for name in names), default=0)
-    return longest > size * 3 and longest > across / len(names) * 0.96
+    longest = max((text_width(name, size) for name in names), default=0)
+    return longest > size * 3 and longest > available_width / len(names) * 0.96
 
 
-def _level(values: Scale, plot: Box, size: float) -> str:
+def _render_vertical_axis(values: AxisScale, plot: Box, size: float) -> str:
     """Draw the axis that stands at the left, with a rule across the plot for each tick."""
     written = []
     for tick in values.ticks:
-        y = plot.bottom - values.part(tick) * plot.height
-        colour = AXIS if abs(tick) < values.step / 1000 else GRID
-        written.append(tag("line", x1=plot.x, y1=y, x2=plot.right, y2=y, stroke=colour))
-        written.append(line(shown(tick), plot.x - size * 0.5, y + size * 0.36, size, fill=TEXT, anchor="end"))
+        y = plot.bottom - values.relative_position(tick) * plot.height
+        colour = AXIS_COLOUR if abs(tick) < values.step / 1000 else GRID_COLOUR
+        written.append(svg_tag("line", x1=plot.x, y1=y, x2=plot.right, y2=y, stroke=colour))
+        written.append(
+            render_text_line(
+                format_tick(tick), plot.x - size * 0.5, y + size * 0.36, size, fill=TEXT_COLOUR, anchor="end"
+            )
+        )
     return "".join(written)
 
 
-def _upright(values: Scale, plot: Box, size: float) -> str:
+def _render_horizontal_axis(values: AxisScale, plot: Box, size: float) -> str:
     """Draw the axis that lies at the bottom, with a rule up the plot for each tick."""
     written = []
     for tick in values.ticks:
-        x = plot.x + values.part(tick) * plot.width
-        colour = AXIS if abs(tick) < values.step / 1000 else GRID
-        written.append(tag("line", x1=x, y1=plot.y, x2=x, y2=plot.bottom, stroke=colour))
-        written.append(line(shown(tick), x, plot.bottom + size * 1.3, size, fill=TEXT, anchor="middle"))
+        x = plot.x + values.relative_position(tick) * plot.width
+        colour = AXIS_COLOUR if abs(tick) < values.step / 1000 else GRID_COLOUR
+        written.append(svg_tag("line", x1=x, y1=plot.y, x2=x, y2=plot.bottom, stroke=colour))
+        written.append(
+            render_text_line(
+                format_tick(tick), x, plot.bottom + size * 1.3, size, fill=TEXT_COLOUR, anchor="middle"
+            )
+        )
     return "".join(written)
 
 
-def _below(data: ChartData, plot: Box, size: float) -> str:
+def _render_bottom_labels(data: ChartData, plot: Box, size: float) -> str:
     """Write labels below their slots; where these are too narrow, slanted, or only every so many."""
-    names = _names(data)
+    names = _slot_labels(data)
     room = plot.width / len(names)
     slanted = _is_slanted(names, plot.width, size)
-    taken = size * 1.2 if slanted else max(width(name, size) for name in names) + size * 0.2
+    taken = size * 1.2 if slanted else max(text_width(name, size) for name in names) + size * 0.2
     every = max(ceil(taken / room), 1)
     placed = [(name, plot.x + (at * every + 0.5) * room) for at, name in enumerate(names[::every])]
     if not slanted:
         return "".join(
-            line(name, x, plot.bottom + size * 1.3, size, fill=TEXT, anchor="middle") for name, x in placed
+            render_text_line(name, x, plot.bottom + size * 1.3, size, fill=TEXT_COLOUR, anchor="middle")
+            for name, x in placed
         )
     return "".join(
-        line(
-            clipped(name, min(size * MOST_SLANTED, plot.height), size),
+        render_text_line(
+            truncate_text(name, min(size * MAX_SLANTED_LENGTH, plot.height), size),
             x + size * 0.3,
             plot.bottom + size * 1.1,
             size,
-            fill=TEXT,
+            fill=TEXT_COLOUR,
             anchor="end",
-            turned=-degrees(SLANT),
+            rotation_degrees=-degrees(SLANT_RADIANS),
         )
         for name, x in placed
     )
 
 
-def _beside(data: ChartData, plot: Box, size: float, left: float) -> str:
+def _render_side_labels(data: ChartData, plot: Box, size: float, left: float) -> str:
     """Write labels beside their slots, in what is there between them and `left`."""
-    names = _names(data)
+    names = _slot_labels(data)
     room = plot.height / len(names)
     every = max(ceil(size * 1.1 / room), 1)
     return "".join(
-        line(
-            clipped(name, max(plot.x - left - size * 0.5, size), size),
+        render_text_line(
+            truncate_text(name, max(plot.x - left - size * 0.5, size), size),
             plot.x - size * 0.5,
             plot.y + (at * every + 0.5) * room + size * 0.36,
             size,
-            fill=TEXT,
+            fill=TEXT_COLOUR,
             anchor="end",
         )
         for at, name in enumerate(names[::every])

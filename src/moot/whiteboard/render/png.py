@@ -3,17 +3,17 @@
 import re
 import string
 
-from moot.whiteboard.geometry import HEIGHT
-from moot.whiteboard.render.fonts import MATHS, SANS, font
-from moot.whiteboard.render.svg import svg
-from moot.whiteboard.render.text import MONO
+from moot.whiteboard.geometry import CANVAS_HEIGHT
+from moot.whiteboard.render.fonts import MATH_FONT, SANS_FONT, font_path
+from moot.whiteboard.render.svg import render_svg
+from moot.whiteboard.render.text import MONO_FAMILY
 from moot.whiteboard.state import Board
 
-CODE = re.compile(rf'(?<=<g font-family="{MONO}")(.*?)(?=</g>)', re.DOTALL)
-TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+CODE_GROUP = re.compile(rf'(?<=<g font-family="{MONO_FAMILY}")(.*?)(?=</g>)', re.DOTALL)
+TEXT_NODE = re.compile(r"(?<=>)[^<>]+(?=<)")
 ENTITY = re.compile(r"(&\w+;)")
 CAPITALS, SMALL, DIGITS = 0x1D670, 0x1D68A, 0x1D7F6
-LETTERS = str.maketrans(
+MONOSPACE_LETTERS = str.maketrans(
     {
         char: chr(first + at)
         for first, chars in (
@@ -26,29 +26,31 @@ LETTERS = str.maketrans(
 )
 
 
-def typed(svg: str) -> str:
+def use_monospace_letters(svg: str) -> str:
     """Write all code of a picture in the letters of a typewriter."""
-    return CODE.sub(lambda code: TEXT.sub(lambda text: _typed(text[0]), code[0]), svg)
+    return CODE_GROUP.sub(lambda code: TEXT_NODE.sub(lambda text: _to_monospace(text[0]), code[0]), svg)
 
 
-def _typed(text: str) -> str:
-    return "".join(part if ENTITY.fullmatch(part) else part.translate(LETTERS) for part in ENTITY.split(text))
+def _to_monospace(text: str) -> str:
+    return "".join(
+        part if ENTITY.fullmatch(part) else part.translate(MONOSPACE_LETTERS) for part in ENTITY.split(text)
+    )
 
 
-ZOOM = 1.5
-SANS_SERIF, TYPEWRITER = "DejaVu Sans", "STIX Two Math"
+DEFAULT_ZOOM = 1.5
+SANS_SERIF_FAMILY, MONOSPACE_FAMILY = "DejaVu Sans", "STIX Two Math"
 
 
-def png(board: Board, zoom: float = ZOOM, height: float = HEIGHT) -> bytes:
+def render_png(board: Board, zoom: float = DEFAULT_ZOOM, height: float = CANVAS_HEIGHT) -> bytes:
     """Paint a board, or as much of it as is above a height. A character that the fonts lack becomes an empty box."""
     from resvg_py import svg_to_bytes  # noqa: PLC0415 - a native library, which only pictures need
 
     return svg_to_bytes(
-        svg_string=typed(svg(board, height)),
+        svg_string=use_monospace_letters(render_svg(board, height)),
         zoom=zoom,
         skip_system_fonts=True,
-        font_files=[str(font(*SANS)), str(font(*MATHS))],
-        font_family=SANS_SERIF,
-        sans_serif_family=SANS_SERIF,
-        monospace_family=TYPEWRITER,
+        font_files=[str(font_path(*SANS_FONT)), str(font_path(*MATH_FONT))],
+        font_family=SANS_SERIF_FAMILY,
+        sans_serif_family=SANS_SERIF_FAMILY,
+        monospace_family=MONOSPACE_FAMILY,
     )

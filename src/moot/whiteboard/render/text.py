@@ -8,102 +8,122 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from moot.whiteboard.geometry import Box
-from moot.whiteboard.render.elements import number, printable, tag, words
-from moot.whiteboard.render.fonts import sans
+from moot.whiteboard.render.elements import escape_text, format_number, replace_unprintable, svg_tag
+from moot.whiteboard.render.fonts import sans_widths
 
-SANS = "DejaVu Sans, Verdana, sans-serif"
-MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+SANS_FAMILY = "DejaVu Sans, Verdana, sans-serif"
+MONO_FAMILY = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 LEADING = 1.3
-SMALLEST = 8
-TAB = "    "
+MIN_FONT_SIZE = 8
+TAB_SPACES = "    "
 ELLIPSIS = "…"
 NBSP = "\u00a0"
-CELL = 0.602  # of the size, as in most fonts for code
+CELL_WIDTH = 0.602  # of the size, as in most fonts for code
 
 
-class Fitted(NamedTuple):
+class FittedText(NamedTuple):
     """Lines that fit into a box, and the size of their letters."""
 
     lines: tuple[str, ...]
     size: float
 
 
-def width(text: str, size: float) -> float:
-    return sum(advance(char) for char in text) * size
+def text_width(text: str, size: float) -> float:
+    return sum(character_advance(char) for char in text) * size
 
 
 @lru_cache(maxsize=4096)
-def advance(char: str) -> float:
+def character_advance(char: str) -> float:
     """Return how far a character of size 1 takes the pen; one that the font lacks takes what it usually does."""
     if unicodedata.combining(char):
         return 0
     if _is_wide(char):
         return 1
-    return sans().of(char)
+    return sans_widths().character_width(char)
 
 
-def fitted(text: str, across: float, down: float, size: float) -> Fitted:
+def fit_text(text: str, max_width: float, max_height: float, size: float) -> FittedText:
     """Break text to fit; it is written smaller where it would not, and cut where that is not enough."""
-    text = printable(text.replace("\r\n", "\n").replace("\t", TAB))
+    text = replace_unprintable(text.replace("\r\n", "\n").replace("\t", TAB_SPACES))
     while True:
-        lines = tuple(wrapped(text, across, size))
-        if len(lines) * size * LEADING <= down or size <= SMALLEST:
+        lines = tuple(wrap_text(text, max_width, size))
+        if len(lines) * size * LEADING <= max_height or size <= MIN_FONT_SIZE:
             break
-        size = max(size * 0.92, SMALLEST)
-    room = max(int(down / (size * LEADING)), 1)
+        size = max(size * 0.92, MIN_FONT_SIZE)
+    room = max(int(max_height / (size * LEADING)), 1)
     if len(lines) > room:
-        lines = (*lines[: room - 1], clipped(lines[room - 1] + ELLIPSIS, across, size))
-    return Fitted(lines, size)
+        lines = (*lines[: room - 1], truncate_text(lines[room - 1] + ELLIPSIS, max_width, size))
+    return FittedText(lines, size)
 
 
-def wrapped(text: str, across: float, size: float) -> Iterator[str]:
+def wrap_text(text: str, max_width: float, size: float) -> Iterator[str]:
     """Break text at spaces, and within words that are wider than a line."""
     for paragraph in text.split("\n"):
         line, reach = "", 0.0
-        for piece in _pieces(paragraph, across / size):
-            if line and reach + width(piece.rstrip(), 1) > across / size:
+        for piece in _split_words(paragraph, max_width / size):
+            if line and reach + text_width(piece.rstrip(), 1) > max_width / size:
                 yield line.rstrip()
                 line, reach = "", 0.0
             line += piece
-            reach += width(piece, 1)
+            reach += text_width(piece, 1)
         yield line.rstrip()
 
 
-def clipped(text: str, across: float, size: float) -> str:
+def truncate_text(text: str, max_width: float, size: float) -> str:
     """Cut one line to a width, and show that it was cut."""
-    if width(text, size) <= across:
+    if text_width(text, size) <= max_width:
         return text
-    room = across - width(ELLIPSIS, size)
-    reaches = accumulate(advance(char) * size for char in text)
+    room = max_width - text_width(ELLIPSIS, size)
+    reaches = accumulate(character_advance(char) * size for char in text)
     kept = sum(1 for reach in reaches if reach <= room)
     return text[:kept].rstrip() + ELLIPSIS
 
 
-def line(
-    text: str, x: float, y: float, size: float, *, fill: str, anchor: str | None = None, turned: float = 0
+def render_text_line(
+    text: str,
+    x: float,
+    y: float,
+    size: float,
+    *,
+    fill: str,
+    anchor: str | None = None,
+    rotation_degrees: float = 0,
 ) -> str:
     """Write one line whose baseline is at y, `turned` clockwise by so many degrees."""
-    turn = f"rotate({number(turned)} {number(x)} {number(y)})" if turned else None
-    return tag(
-        "text", words(_spaced(text)), x=x, y=y, font_size=size, fill=fill, text_anchor=anchor, transform=turn
+    turn = (
+        f"rotate({format_number(rotation_degrees)} {format_number(x)} {format_number(y)})"
+        if rotation_degrees
+        else None
+    )
+    return svg_tag(
+        "text",
+        escape_text(_preserve_spaces(text)),
+        x=x,
+        y=y,
+        font_size=size,
+        fill=fill,
+        text_anchor=anchor,
+        transform=turn,
     )
 
 
-def grid(text: str, x: float, y: float, size: float, *, fill: str) -> str:
+def render_code_text(text: str, x: float, y: float, size: float, *, fill: str) -> str:
     """Write code: each character in the middle of a cell of its own, so that any font keeps its columns."""
     middles, reach = [], x
     for char in text:
-        cells = CELL * size * columns(char)
-        middles.append(number(reach + cells / 2))
+        cells = CELL_WIDTH * size * character_cells(char)
+        middles.append(format_number(reach + cells / 2))
         reach += cells
-    return tag("text", words(text.replace(" ", NBSP)), x=" ".join(middles), y=y, font_size=size, fill=fill)
+    return svg_tag(
+        "text", escape_text(text.replace(" ", NBSP)), x=" ".join(middles), y=y, font_size=size, fill=fill
+    )
 
 
-def columns(char: str) -> int:
+def character_cells(char: str) -> int:
     return 2 if _is_wide(char) else 1
 
 
-def _spaced(text: str) -> str:
+def _preserve_spaces(text: str) -> str:
     """Keep spaces that SVG would take for one, or for none."""
     return re.sub(r"^ +| {2,}", lambda found: NBSP * len(found[0]), text)
 
@@ -112,13 +132,13 @@ def _is_wide(char: str) -> bool:
     return unicodedata.east_asian_width(char) in "WF"
 
 
-def _pieces(paragraph: str, across: float) -> Iterator[str]:
+def _split_words(paragraph: str, max_width: float) -> Iterator[str]:
     """Part a paragraph after its spaces; a word too wide for a line, or of characters that stand alone, falls apart."""
     word, reach = "", 0.0
     for char in paragraph:
-        step = advance(char)
+        step = character_advance(char)
         spaced = bool(word) and word[-1].isspace() and not char.isspace()
-        if word and (spaced or _is_wide(char) or (not char.isspace() and reach + step > across)):
+        if word and (spaced or _is_wide(char) or (not char.isspace() and reach + step > max_width)):
             yield word
             word, reach = "", 0.0
         word += char
@@ -127,14 +147,14 @@ def _pieces(paragraph: str, across: float) -> Iterator[str]:
         yield word
 
 
-SIZE = 13
-MARGIN = 8
-SOURCE_SHOWN = 300
+PLACEHOLDER_FONT_SIZE = 13
+PLACEHOLDER_MARGIN = 8
+MAX_SOURCE_CHARS = 300
 
 
-def trouble(box: Box, reason: str, source: str) -> str:
+def render_placeholder(box: Box, reason: str, source: str) -> str:
     """Draw a box that says why, with the source below."""
-    frame = tag(
+    frame = svg_tag(
         "rect",
         x=box.x,
         y=box.y,
@@ -145,10 +165,12 @@ def trouble(box: Box, reason: str, source: str) -> str:
         stroke="#d9534f",
         stroke_dasharray="5 4",
     )
-    inner = box.within(MARGIN)
-    text = fitted(f"{reason}\n{source[:SOURCE_SHOWN]}", inner.width, inner.height, SIZE)
+    inner = box.inset_by(PLACEHOLDER_MARGIN)
+    text = fit_text(
+        f"{reason}\n{source[:MAX_SOURCE_CHARS]}", inner.width, inner.height, PLACEHOLDER_FONT_SIZE
+    )
     rows = (
-        line(row, inner.x, inner.y + text.size * (at * LEADING + 1), text.size, fill="#8a2f2b")
+        render_text_line(row, inner.x, inner.y + text.size * (at * LEADING + 1), text.size, fill="#8a2f2b")
         for at, row in enumerate(text.lines)
     )
     return frame + "".join(rows)
