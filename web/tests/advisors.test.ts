@@ -31,24 +31,28 @@ const all = open([...three, current]);
 test("in its first three turns an advisor asks, and then it speaks freely", () => {
   const [first, , third] = all.runs;
   assert.ok(first && third);
-  assert.deepEqual(advisorPhase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, of: 3 });
-  assert.deepEqual(advisorPhase(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, of: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, total: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, total: 3 });
   assert.deepEqual(advisorPhase(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
 test("its own turns count: whoever joins late begins with questions", () => {
-  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, of: 3 });
-  assert.deepEqual(nextAdvisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, of: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, total: 3 });
+  assert.deepEqual(nextAdvisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, total: 3 });
 });
 
 test("a turn that failed does not count, nor another version of an answer, nor a synthesis", () => {
   const runs = [
     run("1", turn("1", "alpha", { state: "failed" })),
-    { ...run("2", turn("2", "alpha")), again: "msg_1" },
+    { ...run("2", turn("2", "alpha")), regenerate: "msg_1" },
     run("3", turn("3", "alpha", { role: "synthesis" }, "synthesis")),
     current,
   ];
-  assert.deepEqual(advisorPhase(open(runs), DISCUSSION, current, "alpha"), { kind: "asks", turn: 1, of: 3 });
+  assert.deepEqual(advisorPhase(open(runs), DISCUSSION, current, "alpha"), {
+    kind: "asks",
+    turn: 1,
+    total: 3,
+  });
 });
 
 test("a discussion has its own rule, and 0 lets all speak freely at once", () => {
@@ -56,7 +60,7 @@ test("a discussion has its own rule, and 0 lets all speak freely at once", () =>
   const [first] = all.runs;
   assert.ok(first);
   assert.deepEqual(advisorPhase(all, rules(0), first, "alpha"), { kind: "speaks" });
-  assert.deepEqual(advisorPhase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, of: 5 });
+  assert.deepEqual(advisorPhase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, total: 5 });
 });
 
 test("what is on a page that was not read is not guessed", () => {

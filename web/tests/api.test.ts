@@ -51,7 +51,7 @@ describe("calls of the server", () => {
 
   test("no connection is said in words, and what was called off is no refusal", async () => {
     mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("Failed to fetch")));
-    await assert.rejects(callApi("GET /api/me"), { name: "Refusal", status: 0, message: NO_CONNECTION });
+    await assert.rejects(callApi("GET /api/me"), { name: "ApiError", status: 0, message: NO_CONNECTION });
     mock.method(globalThis, "fetch", () => Promise.reject(new DOMException("", "AbortError")));
     await assert.rejects(callApi("GET /api/me"), { name: "AbortError" });
   });

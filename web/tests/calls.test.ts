@@ -64,7 +64,7 @@ test("somebody waits for an answer until one comes from anywhere, or the turn en
   assert.equal(isAwaitingApproval(turnOf(...ASKED)), false);
   const asked = [...ASKED, asks("alpha", "c1", true)];
   assert.equal(isAwaitingApproval(turnOf(...asked)), true);
-  assert.deepEqual(turnOf(...asked).calls[0]?.pendingApproval, { until: 604, again: true });
+  assert.deepEqual(turnOf(...asked).calls[0]?.pendingApproval, { expiresAt: 604, isRepeated: true });
   assert.equal(isAwaitingApproval(turnOf(...asked, isTold("alpha", "c1", "refuse"))), false);
   assert.equal(isAwaitingApproval(turnOf(...asked, stops("alpha", "", "stopped"), ended("stopped"))), false);
 });

@@ -40,8 +40,8 @@ const part = (origin: Shown["origin"], tokens: number, text = "words"): Shown =>
 
 test("tokens are shared by where they come from, the largest first", () => {
   assert.deepEqual(tokenShares([part("mode", 10), part("message", 20), part("message", 70)]), [
-    { origin: "message", tokens: 90, part: 0.9 },
-    { origin: "mode", tokens: 10, part: 0.1 },
+    { origin: "message", tokens: 90, fraction: 0.9 },
+    { origin: "mode", tokens: 10, fraction: 0.1 },
   ]);
   assert.deepEqual(tokenShares([]), []);
 });

@@ -15,9 +15,9 @@ const TABLES: Mention = { key: "dis_1", kind: "discussion", name: "Round tables"
 const at = (words: string) => findOpenMention(words, words.length);
 
 test("a mention begins with @ at the beginning of a word, and is what follows it", () => {
-  assert.deepEqual(at("Ask @ad"), { from: 4, to: 7, sought: "ad" });
-  assert.deepEqual(at("@"), { from: 0, to: 1, sought: "" });
-  assert.deepEqual(at('See @"round ta'), { from: 4, to: 14, sought: "round ta" });
+  assert.deepEqual(at("Ask @ad"), { from: 4, to: 7, query: "ad" });
+  assert.deepEqual(at("@"), { from: 0, to: 1, query: "" });
+  assert.deepEqual(at('See @"round ta'), { from: 4, to: 14, query: "round ta" });
 });
 
 test("an address, a finished mention and words after a space are none", () => {

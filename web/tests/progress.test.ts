@@ -46,7 +46,7 @@ test("a round is seen as it goes: written, answered, judged", () => {
 test("when it is over nothing is tried any more, and it says how it ended", () => {
   const done = { ...trial, rounds: [round(true, true, true)] };
   const progress = heard(...first, { type: "done", outcome: "all_pass", trial: done, message: "" });
-  assert.deepEqual(progress, { trial: done, trying: null, outcome: "all_pass", message: "" });
+  assert.deepEqual(progress, { evaluation: done, attempt: null, outcome: "all_pass", message: "" });
 });
 
 test("the best round is the last that was better, if any was", () => {

@@ -23,7 +23,12 @@ test("where the table goes on by itself, once around it is a round", () => {
 
 test("the one who speaks has the floor, and the next seat follows", () => {
   const run = heardOf(...FIRST_ROUND.slice(0, 2), speaks("beta", "round"));
-  assert.deepEqual(findSpeakerStatus(run, PEOPLE, 6), { speaking: "beta", next: "gamma", over: 1, of: 6 });
+  assert.deepEqual(findSpeakerStatus(run, PEOPLE, 6), {
+    speaker: "beta",
+    nextSpeaker: "gamma",
+    finishedTurns: 1,
+    totalTurns: 6,
+  });
 });
 
 test("after the last seat it is the first one's turn, as long as there are turns left", () => {
