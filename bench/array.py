@@ -45,7 +45,7 @@ class Goal(Struct, frozen=True):
     met: bool
 
 
-def written(kilobytes: int) -> tuple[str, str]:
+def make_array(kilobytes: int) -> tuple[str, str]:
     """Return an array of this size, and the same with the damage that models do."""
     sentences, items, size = TEXT.split(" . "), Items(), 0
     while size < 1000 * kilobytes:
@@ -64,25 +64,25 @@ def written(kilobytes: int) -> tuple[str, str]:
     )
 
 
-def chunked(text: str) -> list[str]:
+def split_chunks(text: str) -> list[str]:
     return [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
 
 
-def read_seconds(text: str, rounds: int, meant: Items) -> float:
-    chunks, spent = chunked(text), []
+def read_seconds(text: str, rounds: int, expected: Items) -> float:
+    chunks, spent = split_chunks(text), []
     for _ in range(rounds):
         reader, read = JsonArrayParser(), list[ArrayPiece]()
         began = time.process_time()
         for chunk in chunks:
             read += reader.feed(chunk)
         spent.append(time.process_time() - began)
-        speech = " ".join(str(one["content"]) for one in meant if one["type"] == "text")
+        speech = " ".join(str(one["content"]) for one in expected if one["type"] == "text")
         assert "".join(one.text for one in read if isinstance(one, SpeechDelta)) == speech
-        assert [one.value for one in read if isinstance(one, ObjectItem)] == meant[1::2]
+        assert [one.value for one in read if isinstance(one, ObjectItem)] == expected[1::2]
     return median(spent)
 
 
-def parsed_seconds(parse: Parse, text: str, samples: int) -> float:
+def parse_seconds(parse: Parse, text: str, samples: int) -> float:
     """Parse what has come at evenly spread chunks; each stands for those around it."""
     chunks, spent = len(text) // CHUNK, 0.0
     for sample in range(samples):
@@ -107,7 +107,7 @@ def contenders() -> dict[str, Parse]:
 
 
 def measure(sizes: Sequence[int], rounds: int, samples: int) -> list[Row]:
-    arrays = {size: written(size) for size in sizes}
+    arrays = {size: make_array(size) for size in sizes}
     meant = {size: json.loads(whole) for size, (whole, _) in arrays.items()}
     rows = [
         Row(name, {size: read_seconds(arrays[size][way], rounds, meant[size]) for size in sizes})
@@ -115,7 +115,7 @@ def measure(sizes: Sequence[int], rounds: int, samples: int) -> list[Row]:
     ]
     for name, parse in contenders().items():
         rows.append(
-            Row(name, {size: parsed_seconds(parse, whole, samples) for size, (whole, _) in arrays.items()})
+            Row(name, {size: parse_seconds(parse, whole, samples) for size, (whole, _) in arrays.items()})
         )
     return rows
 

@@ -29,9 +29,9 @@ from moot.types.requests import ModelRequest, user_message
 QUESTION = "Why does an event loop need no threads?"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 
-Hear = Callable[[str], object]
-Ask = Callable[[str, Hear], Coroutine[None, None, None]]
-Open = Callable[[str], AbstractAsyncContextManager[Ask]]
+OnText = Callable[[str], object]
+Ask = Callable[[str, OnText], Coroutine[None, None, None]]
+OpenContender = Callable[[str], AbstractAsyncContextManager[Ask]]
 
 
 class Delta(Struct):
@@ -52,7 +52,7 @@ async def bare(address: str) -> AsyncIterator[Ask]:
     decoder = msgspec.json.Decoder(Frame)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def ask(plan: str, hear: Hear) -> None:
+        async def ask(plan: str, on_text: OnText) -> None:
             body = msgspec.json.encode({"model": plan, "stream": True, "messages": MESSAGES})
             rest = b""
             async with session.post(f"{address}/v1/chat/completions", data=body) as response:
@@ -62,24 +62,24 @@ async def bare(address: str) -> AsyncIterator[Ask]:
                         if event != b"data: [DONE]":
                             for choice in decoder.decode(event[6:]).choices:
                                 if choice.delta.content:
-                                    hear(choice.delta.content)
+                                    on_text(choice.delta.content)
 
         yield ask
 
 
-def moot(name: str, wire: WireFormat, path: str) -> Open:
+def moot(name: str, wire: WireFormat, path: str) -> OpenContender:
     """Our path: the provider's stream through the turn to the log, and its reader."""
 
     @asynccontextmanager
-    async def opened(address: str) -> AsyncIterator[Ask]:
+    async def open_contender(address: str) -> AsyncIterator[Ask]:
         transport = Transport()
         provider = HttpProvider(name, wire, address + path, transport)
 
-        async def ask(plan: str, hear: Hear) -> None:
+        async def ask(plan: str, on_text: OnText) -> None:
             def read(events: Sequence[Event]) -> None:
                 for event in events:
                     if isinstance(event, TextDelta):
-                        hear(event.text)
+                        on_text(event.text)
 
             request = ModelRequest(model=plan, messages=(user_message(QUESTION),))
             stream = provider.stream_chunks(request, "key")
@@ -93,7 +93,7 @@ def moot(name: str, wire: WireFormat, path: str) -> Open:
         finally:
             await transport.aclose()
 
-    return opened
+    return open_contender
 
 
 @asynccontextmanager
@@ -101,11 +101,11 @@ async def openai_sdk(address: str) -> AsyncIterator[Ask]:
     library: Any = import_module("openai")
     async with library.AsyncOpenAI(base_url=f"{address}/v1", api_key="key") as client:
 
-        async def ask(plan: str, hear: Hear) -> None:
+        async def ask(plan: str, on_text: OnText) -> None:
             stream = await client.chat.completions.create(model=plan, messages=MESSAGES, stream=True)
             async for chunk in stream:
                 if chunk.choices and (text := chunk.choices[0].delta.content):
-                    hear(text)
+                    on_text(text)
 
         yield ask
 
@@ -117,13 +117,13 @@ async def litellm(address: str) -> AsyncIterator[Ask]:
     library: Any = import_module("litellm")
     library.telemetry = False
 
-    async def ask(plan: str, hear: Hear) -> None:
+    async def ask(plan: str, on_text: OnText) -> None:
         stream = await library.acompletion(
             model=f"openai/{plan}", messages=MESSAGES, stream=True, api_base=f"{address}/v1", api_key="key"
         )
         async for chunk in stream:
             if chunk.choices and (text := chunk.choices[0].delta.content):
-                hear(text)
+                on_text(text)
 
     yield ask
 
@@ -132,7 +132,7 @@ BARE = "bare loop"
 MOOT = "moot, openai"
 OPENAI_SDK = "OpenAI SDK"
 LITELLM = "LiteLLM"
-CONTENDERS: dict[str, Open] = {
+CONTENDERS: dict[str, OpenContender] = {
     BARE: bare,
     MOOT: moot("openai", OpenAIWireFormat(), "/v1"),
     "moot, anthropic": moot("anthropic", AnthropicWireFormat(), "/v1"),
@@ -143,7 +143,7 @@ CONTENDERS: dict[str, Open] = {
 PACKAGES = {OPENAI_SDK: "openai", LITELLM: "litellm"}
 
 
-def installed() -> dict[str, Open]:
+def installed_contenders() -> dict[str, OpenContender]:
     """Leave out the SDKs that are not there to be measured."""
     return {
         name: opened

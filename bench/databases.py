@@ -22,7 +22,7 @@ class Postgres(Struct, frozen=True):
     version: str
 
 
-class Ground(Struct, frozen=True):
+class Workspace(Struct, frozen=True):
     """Where a measurement takes place; `postgres` is the process whose children do the database's work."""
 
     folder: Path
@@ -45,18 +45,18 @@ def postgres() -> Iterator[Postgres | None]:
 
 
 @asynccontextmanager
-async def ground(server: Postgres | None) -> AsyncIterator[Ground]:
+async def create_workspace(server: Postgres | None) -> AsyncIterator[Workspace]:
     """Give a folder and an empty database, of SQLite where no Postgres is given, and take both away."""
     with tempfile.TemporaryDirectory(prefix="moot-bench-") as name:
         folder = Path(name)
         if server is None:
-            yield Ground(folder, f"sqlite:///{folder / 'moot.db'}")
+            yield Workspace(folder, f"sqlite:///{folder / 'moot.db'}")
             return
         database = f"moot_{uuid4().hex}"
         admin = await asyncpg.connect(server.address)
         try:
             await admin.execute(f"CREATE DATABASE {database}")
-            yield Ground(folder, server.address.replace("/postgres?", f"/{database}?"), server.pid)
+            yield Workspace(folder, server.address.replace("/postgres?", f"/{database}?"), server.pid)
             await admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
         finally:
             await admin.close()

@@ -18,8 +18,8 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from bench.databases import Postgres, ground, postgres
-from bench.debaters import FIRST, debaters, slept_path, written_path
+from bench.databases import Postgres, create_workspace, postgres
+from bench.debaters import QUESTION, debater_scripts, measure_bare_calls, scripted_seconds
 from bench.processes import moot_serve
 from moot.engine.runs import inline
 from moot.engine.runs.inline import RunLog
@@ -35,14 +35,14 @@ from moot.types.requests import user_message
 from moot.types.run_plan import RunPlan
 
 LANES = (3, 12)
-MOST_PERCENT = 2.0
-FOUND = (SummaryMade, LedgerMade, RankingMade)
+MAX_OVERHEAD_PERCENT = 2.0
+REQUIRED_EVENTS = (SummaryMade, LedgerMade, RankingMade)
 
-Scripted = dict[str, Script]
-Debate = Callable[[Scripted], Awaitable["Debated"]]
+ScriptsByLane = dict[str, Script]
+Debate = Callable[[ScriptsByLane], Awaitable["Debated"]]
 
 
-class Debated(Struct, frozen=True):
+class DebateTiming(Struct, frozen=True):
     """`synthesis` is how long after the last answer of the debate the synthesis was begun."""
 
     seconds: float
@@ -62,17 +62,19 @@ class Row(Struct, frozen=True):
         return 100 * (self.took / self.slept - 1)
 
 
-def debated(events: Sequence[Event], seconds: float) -> Debated:
+def debate_timing(events: Sequence[Event], seconds: float) -> DebateTiming:
     """Read the figures from the log, once it is sure that nothing was left out."""
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "completed", events[-1]
-    assert all(any(isinstance(event, kind) for event in events) for kind in FOUND), "not all was found"
+    assert all(any(isinstance(event, kind) for event in events) for kind in REQUIRED_EVENTS), (
+        "not all was found"
+    )
     answers = [event.at for event in events if isinstance(event, TurnEnded) and event.stage == "debate"]
     begun = [event.at for event in events if isinstance(event, TurnStarted) and event.stage == "synthesis"]
-    return Debated(seconds, min(begun) - max(answers))
+    return DebateTiming(seconds, min(begun) - max(answers))
 
 
-async def kept_by_nobody(scripts: Scripted) -> Debated:
+async def debate_inline(scripts: ScriptsByLane) -> DebateTiming:
     """Debate as `moot ask` does."""
     provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
     plan = RunPlan(mode="debate", participants=make_participants(tuple(scripts)))
@@ -81,31 +83,31 @@ async def kept_by_nobody(scripts: Scripted) -> Debated:
     }
     began = time.monotonic()
     await inline.run_inline(
-        plan, user_message(FIRST), chains, RunLog(events.extend), ModelCaller(), StopSignal()
+        plan, user_message(QUESTION), chains, RunLog(events.extend), ModelCaller(), StopSignal()
     )
-    return debated(events, time.monotonic() - began)
+    return debate_timing(events, time.monotonic() - began)
 
 
 @asynccontextmanager
-async def kept(server: Postgres | None, scripts: Scripted) -> AsyncIterator[Debate]:
+async def debate_on_server(server: Postgres | None, scripts: ScriptsByLane) -> AsyncIterator[Debate]:
     """Debate in `moot serve`, as somebody sees it who opens the discussion and reads the run's events."""
-    async with ground(server) as place:
+    async with create_workspace(server) as place:
         script = place.folder / "debaters.yaml"
         script.write_bytes(msgspec.yaml.encode(scripts))
         settings = f'[providers.scripted]\nscript = "{script}"\n'
         async with moot_serve(place.folder, place.url, settings) as served, aiohttp.ClientSession() as http:
-            await served.answers("/readyz")
+            await served.wait_until_answered("/readyz")
 
-            async def debate(scripts: Scripted) -> Debated:
+            async def debate(scripts: ScriptsByLane) -> DebateTiming:
                 began = time.monotonic()
-                events = await _heard(http, served.url, [f"scripted/{lane}" for lane in scripts])
-                return debated(events, time.monotonic() - began)
+                events = await _run_debate(http, served.url, [f"scripted/{lane}" for lane in scripts])
+                return debate_timing(events, time.monotonic() - began)
 
             yield debate
 
 
-async def _heard(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -> list[Event]:
-    body = {"message": FIRST, "mode": "debate", "participants": models}
+async def _run_debate(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -> list[Event]:
+    body = {"message": QUESTION, "mode": "debate", "participants": models}
     async with http.post(f"{url}/api/discussions", json=body) as opened:
         assert opened.status == 201, await opened.text()
         run = (await opened.json())["run"]["id"]
@@ -119,17 +121,17 @@ async def _heard(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -
     return events
 
 
-async def measured(where: str, debate: Debate, scripts: Scripted, rounds: int) -> Row:
+async def measure_debate(where: str, debate: Debate, scripts: ScriptsByLane, rounds: int) -> Row:
     """Take turns with the bare calls, so that both have the same machine; medians of each."""
     await debate(scripts)  # everything is loaded
     slept, found = [], []
     for _ in range(rounds):
-        slept.append(await slept_path(scripts))
+        slept.append(await measure_bare_calls(scripts))
         found.append(await debate(scripts))
     return Row(
         where=where,
         lanes=len(scripts),
-        written=written_path(scripts),
+        written=scripted_seconds(scripts),
         slept=median(slept),
         took=median(one.seconds for one in found),
         synthesis_ms=1e3 * median(one.synthesis for one in found),
@@ -139,13 +141,13 @@ async def measured(where: str, debate: Debate, scripts: Scripted, rounds: int) -
 async def measure_all(server: Postgres | None, rounds: int) -> list[Row]:
     rows = []
     for lanes in LANES:
-        scripts = debaters(lanes)
-        rows.append(await measured("`moot ask`", kept_by_nobody, scripts, rounds))
-        async with kept(None, scripts) as debate:
-            rows.append(await measured("SQLite", debate, scripts, rounds))
+        scripts = debater_scripts(lanes)
+        rows.append(await measure_debate("`moot ask`", debate_inline, scripts, rounds))
+        async with debate_on_server(None, scripts) as debate:
+            rows.append(await measure_debate("SQLite", debate, scripts, rounds))
         if server is not None:
-            async with kept(server, scripts) as debate:
-                rows.append(await measured(f"Postgres {server.version}", debate, scripts, rounds))
+            async with debate_on_server(server, scripts) as debate:
+                rows.append(await measure_debate(f"Postgres {server.version}", debate, scripts, rounds))
     return rows
 
 
@@ -157,7 +159,7 @@ def show(rows: Sequence[Row]) -> None:
     print("| a debate | lanes | as written, s | as slept, s | took, s | above, % | synthesis after, ms | |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     for row in rows:
-        goal = "met" if row.percent <= MOST_PERCENT else "not met"
+        goal = "met" if row.percent <= MAX_OVERHEAD_PERCENT else "not met"
         figures = f"{row.written:.3f} | {row.slept:.3f} | {row.took:.3f} | {row.percent:.2f}"
         print(f"| {row.where} | {row.lanes} | {figures} | {row.synthesis_ms:.1f} | {goal} |")
 

@@ -11,12 +11,12 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import SAMPLE_ANSWER, Script, Scripts
 from moot.types.requests import ModelRequest, user_message
 
-SECOND = "These are the first answers of the others"
-SYNTHESIS = "You now write for the whole table"
-SUMMARY = "You take the minutes"
-LEDGER = "You keep the ledger"
-BALLOT = "You judge answers"
-FIRST = "What shall we do?"
+DEBATE_MARKER = "These are the first answers of the others"
+SYNTHESIS_MARKER = "You now write for the whole table"
+SUMMARY_MARKER = "You take the minutes"
+CLAIMS_MARKER = "You keep the ledger"
+VOTE_MARKER = "You judge answers"
+QUESTION = "What shall we do?"
 
 QUOTE = "A table has no head when it is round."
 CHUNK = 16  # characters
@@ -25,37 +25,37 @@ CLAIMS = 3
 Call = tuple[str, str]  # who is asked, and in which words
 
 
-def debaters(lanes: int) -> dict[str, Script]:
+def debater_scripts(lanes: int) -> dict[str, Script]:
     """Make scripts that take about two seconds a stage; no two of them go at one pace."""
     return {f"lane-{place}": _debater(place, lanes) for place in range(lanes)}
 
 
 def stages(lanes: Sequence[str]) -> list[list[Call]]:
     """List who is asked what at the same time; the first lane leads and keeps the minutes."""
-    concluding = [(lanes[0], words) for words in (SYNTHESIS, SUMMARY, LEDGER)]
+    concluding = [(lanes[0], words) for words in (SYNTHESIS_MARKER, SUMMARY_MARKER, CLAIMS_MARKER)]
     return [
-        [(lane, FIRST) for lane in lanes],
-        [(lane, SECOND) for lane in lanes],
-        [*concluding, *((lane, BALLOT) for lane in lanes)],
+        [(lane, QUESTION) for lane in lanes],
+        [(lane, DEBATE_MARKER) for lane in lanes],
+        [*concluding, *((lane, VOTE_MARKER) for lane in lanes)],
     ]
 
 
-def written_path(scripts: dict[str, Script]) -> float:
+def scripted_seconds(scripts: dict[str, Script]) -> float:
     """Add up the longest call of each stage, as the scripts have it."""
     return sum(max(_seconds(scripts[lane], words) for lane, words in calls) for calls in stages([*scripts]))
 
 
-async def slept_path(scripts: dict[str, Script]) -> float:
+async def measure_bare_calls(scripts: dict[str, Script]) -> float:
     """Take the time that the same calls need when nobody does anything with them: sleep is never exact."""
     provider = ScriptedProvider(Scripts(scripts))
 
-    async def heard(lane: str, words: str) -> None:
+    async def call_model(lane: str, words: str) -> None:
         async for _ in provider.stream_chunks(ModelRequest(model=lane, messages=(user_message(words),))):
             pass
 
     began = time.monotonic()
     for calls in stages([*scripts]):
-        await asyncio.gather(*(heard(lane, words) for lane, words in calls))
+        await asyncio.gather(*(call_model(lane, words) for lane, words in calls))
     return time.monotonic() - began
 
 
@@ -68,11 +68,11 @@ def _debater(place: int, lanes: int) -> Script:
     return Script(
         answer=f"{place}. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
         when={
-            SECOND: f"{place}. I keep my position. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
-            SYNTHESIS: f"{SAMPLE_ANSWER} {SAMPLE_ANSWER}",
-            SUMMARY: json.dumps(_summary(lanes)),
-            LEDGER: json.dumps(_ledger(lanes)),
-            BALLOT: json.dumps(others),
+            DEBATE_MARKER: f"{place}. I keep my position. {SAMPLE_ANSWER} {SAMPLE_ANSWER}",
+            SYNTHESIS_MARKER: f"{SAMPLE_ANSWER} {SAMPLE_ANSWER}",
+            SUMMARY_MARKER: json.dumps(_summary_answer(lanes)),
+            CLAIMS_MARKER: json.dumps(_claims_answer(lanes)),
+            VOTE_MARKER: json.dumps(others),
         },
         chunk=CHUNK,
         delay=0.4 + 0.05 * (place * 7 % lanes),
@@ -80,13 +80,13 @@ def _debater(place: int, lanes: int) -> Script:
     )
 
 
-def _summary(lanes: int) -> dict[str, object]:
+def _summary_answer(lanes: int) -> dict[str, object]:
     row = {"initialSummary": "Round.", "refinedSummary": "Round.", "changedPosition": False, "keyPoints": []}
     heads = {"overview": "Round.", "agreements": [], "disagreements": [], "convergence": "None."}
     return {**heads, **{f"p{place}": row for place in range(1, lanes + 1)}}
 
 
-def _ledger(lanes: int) -> dict[str, object]:
+def _claims_answer(lanes: int) -> dict[str, object]:
     supporters = [{"who": f"p{place}", "quote": QUOTE} for place in range(1, min(lanes, 4) + 1)]
     return {
         "claims": [{"claim": "It is round.", "supporters": supporters, "opponents": []}] * CLAIMS,

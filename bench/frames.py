@@ -40,7 +40,7 @@ def answer(chunks: int) -> str:
     return "".join(map(word, range(chunks)))
 
 
-def sent(event: bytes) -> bytes:
+def http_chunk(event: bytes) -> bytes:
     """Wrap an event as one chunk of an HTTP body."""
     return b"%x\r\n%b\r\n" % (len(event), event)
 
@@ -51,7 +51,7 @@ def _data(value: object, end: bytes = b"\n\n") -> bytes:
 
 def _openai(delta: dict[str, Any], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return sent(_data({**OPENAI, "choices": [choice], "usage": None}))
+    return http_chunk(_data({**OPENAI, "choices": [choice], "usage": None}))
 
 
 def _openai_chunk(text: str, _: int) -> bytes:
@@ -60,12 +60,12 @@ def _openai_chunk(text: str, _: int) -> bytes:
 
 def _openai_closing() -> bytes:
     usage = {"prompt_tokens": 12, "completion_tokens": 800, "total_tokens": 812}
-    counted = sent(_data({**OPENAI, "choices": [], "usage": usage}))
-    return _openai({}, "stop") + counted + sent(b"data: [DONE]\n\n")
+    counted = http_chunk(_data({**OPENAI, "choices": [], "usage": usage}))
+    return _openai({}, "stop") + counted + http_chunk(b"data: [DONE]\n\n")
 
 
 def _anthropic(kind: str, **fields: Any) -> bytes:
-    return sent(b"event: " + kind.encode() + b"\n" + _data({"type": kind, **fields}))
+    return http_chunk(b"event: " + kind.encode() + b"\n" + _data({"type": kind, **fields}))
 
 
 def _anthropic_opening() -> bytes:
@@ -99,7 +99,7 @@ def _anthropic_closing() -> bytes:
 def _google(text: str, tokens: int, **more: Any) -> bytes:
     candidate = {"content": {"parts": [{"text": text}], "role": "model"}, **more, "index": 0}
     usage = {"promptTokenCount": 12, "candidatesTokenCount": tokens, "totalTokenCount": 12 + tokens}
-    return sent(_data({"candidates": [candidate], "usageMetadata": usage, **GOOGLE}, b"\r\n\r\n"))
+    return http_chunk(_data({"candidates": [candidate], "usageMetadata": usage, **GOOGLE}, b"\r\n\r\n"))
 
 
 def _google_chunk(text: str, number: int) -> bytes:

@@ -20,14 +20,14 @@ import msgspec
 from msgspec import Struct
 from playwright.async_api import Browser, Page, async_playwright
 
-from bench.page_words import SCRIPTS, VOICES
-from bench.processes import Server, moot_serve
-from tests.page.browser import WHOLE, launched
+from bench.page_words import MODELS, SCRIPTS
+from bench.processes import MootProcess, moot_serve
+from tests.page.browser import FULL_BROWSERS, launch_browser
 
 SECONDS = 20
 MESSAGES = 2000
 ANSWERS = 9  # to each message of the long discussion
-KEY_SECONDS = 0.12
+KEY_INTERVAL_SECONDS = 0.12
 PROBE = Path(__file__).with_name("page_probe.js")
 LAZY = ("katex", "KaTeX")
 
@@ -47,7 +47,7 @@ class Figure(Struct, frozen=True):
         return f"(goal {'>=' if self.least else '<='} {self.goal:g}): {'holds' if holds else 'DOES NOT HOLD'}"
 
 
-async def first_visit(page: Page, server: Server) -> list[Figure]:
+async def first_visit(page: Page, server: MootProcess) -> list[Figure]:
     """Add up what a first visit brings over the wire, packed as it comes."""
     sizes: dict[str, int] = {}
     session = await page.context.new_cdp_session(page)
@@ -67,26 +67,26 @@ async def first_visit(page: Page, server: Server) -> list[Figure]:
     return [Figure("first load, gzip", total / 1000, "kB", 200)]
 
 
-async def at_rest(page: Page, server: Server, seconds: int) -> list[Figure]:
+async def typing_at_rest(page: Page, server: MootProcess, seconds: int) -> list[Figure]:
     """Type where nobody speaks: what this machine takes for a key by itself."""
     await page.goto(server.url)
     await page.get_by_role("textbox").first.click()
-    found = await _typed(page, seconds)
+    found = await _measure_typing(page, seconds)
     return [Figure("key to frame at rest, p95", _p95(found["keys"]), "ms")]
 
 
-async def speaking(page: Page, server: Server, seconds: int) -> list[Figure]:
+async def typing_while_streaming(page: Page, server: MootProcess, seconds: int) -> list[Figure]:
     """Let six voices speak while somebody types, and ask the page how that was."""
-    opened = await _post(server, "/api/discussions", {"message": "Speak.", "participants": VOICES})
+    opened = await _post(server, "/api/discussions", {"message": "Speak.", "participants": MODELS})
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     composer = page.get_by_role("textbox", name="Your message")
     await composer.click()
-    await page.locator("article").nth(len(VOICES) - 1).wait_for()
-    found = await _typed(page, seconds)
+    await page.locator("article").nth(len(MODELS) - 1).wait_for()
+    found = await _measure_typing(page, seconds)
     await _post(server, f"/api/runs/{opened['run']['id']}/stop", None)
     words = sum(len(text) for text in await page.locator("article").all_text_contents())
     print(f"  {words:,} characters were shown, {len(found['keys'])} keys were pressed")
-    assert words > len(VOICES) * seconds * 100, "the voices did not speak"
+    assert words > len(MODELS) * seconds * 100, "the voices did not speak"
     return [
         Figure("frames a second", found["frames"] / found["seconds"], "", 55, least=True),
         Figure("key to frame, p95", _p95(found["keys"]), "ms", 50),
@@ -94,12 +94,12 @@ async def speaking(page: Page, server: Server, seconds: int) -> list[Figure]:
     ]
 
 
-async def _typed(page: Page, seconds: int) -> dict[str, Any]:
+async def _measure_typing(page: Page, seconds: int) -> dict[str, Any]:
     """Type for so long, and return what the page saw of it."""
     await page.evaluate(PROBE.read_text("utf-8"))
-    for _ in range(int(seconds / KEY_SECONDS)):
+    for _ in range(int(seconds / KEY_INTERVAL_SECONDS)):
         await page.keyboard.press("a")
-        await asyncio.sleep(KEY_SECONDS)
+        await asyncio.sleep(KEY_INTERVAL_SECONDS)
     found: dict[str, Any] = await page.evaluate("probe.stop()")
     return found
 
@@ -108,9 +108,9 @@ def _p95(values: list[float]) -> float:
     return quantiles(values, n=20)[18]
 
 
-async def long_discussion(page: Page, server: Server, messages: int) -> list[Figure]:
+async def long_discussion(page: Page, server: MootProcess, messages: int) -> list[Figure]:
     """Open a discussion of many messages and wait until its newest answer stands there."""
-    id = await _long(server, messages)
+    id = await _create_long_discussion(server, messages)
     await page.goto(server.url)
     await page.get_by_role("link", name="Long").wait_for()
     opened = await page.evaluate(
@@ -130,23 +130,23 @@ async def long_discussion(page: Page, server: Server, messages: int) -> list[Fig
     return [Figure(f"opening {messages:,} messages", opened, "ms", 1000)]
 
 
-async def _long(server: Server, messages: int) -> str:
+async def _create_long_discussion(server: MootProcess, messages: int) -> str:
     body = {"message": "And?", "title": "Long", "participants": ["scripted/said"] * ANSWERS}
     opened = await _post(server, "/api/discussions", body)
     id: str = opened["discussion"]["id"]
     for _ in range(messages // (ANSWERS + 1) - 1):
-        await _ended(server, opened["run"]["id"])
+        await _wait_for_run_end(server, opened["run"]["id"])
         opened = await _post(server, f"/api/discussions/{id}/messages", {"message": "And?"})
-    await _ended(server, opened["run"]["id"])
+    await _wait_for_run_end(server, opened["run"]["id"])
     return id
 
 
-async def _ended(server: Server, run: str) -> None:
+async def _wait_for_run_end(server: MootProcess, run: str) -> None:
     async with aiohttp.ClientSession() as http, http.get(f"{server.url}/api/runs/{run}/events") as response:
         assert b"run_ended" in await response.read()
 
 
-async def _post(server: Server, path: str, body: Any) -> Any:
+async def _post(server: MootProcess, path: str, body: Any) -> Any:
     async with aiohttp.ClientSession() as http, http.post(server.url + path, json=body) as response:
         text = await response.text()
         assert response.status < 300, text
@@ -154,7 +154,7 @@ async def _post(server: Server, path: str, body: Any) -> Any:
 
 
 @asynccontextmanager
-async def opened(browser: Browser) -> AsyncIterator[Page]:
+async def open_page(browser: Browser) -> AsyncIterator[Page]:
     context = await browser.new_context(viewport={"width": 1600, "height": 1000})
     try:
         yield await context.new_page()
@@ -162,7 +162,7 @@ async def opened(browser: Browser) -> AsyncIterator[Page]:
         await context.close()
 
 
-async def measured(seconds: int, messages: int) -> list[Figure]:
+async def measure_page(seconds: int, messages: int) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="moot-bench-") as name:
         folder = Path(name)
         (folder / "voices.toml").write_text(SCRIPTS, "utf-8")
@@ -171,17 +171,17 @@ async def measured(seconds: int, messages: int) -> list[Figure]:
             moot_serve(folder, f"sqlite:///{folder / 'moot.db'}", settings) as server,
             async_playwright() as playwright,
         ):
-            await server.answers("/readyz")
-            browser = await launched(playwright, WHOLE)
+            await server.wait_until_answered("/readyz")
+            browser = await launch_browser(playwright, FULL_BROWSERS)
             figures: list[Figure] = []
-            doings: list[Callable[[Page, Server], Any]] = [
+            doings: list[Callable[[Page, MootProcess], Any]] = [
                 first_visit,
-                lambda page, server: at_rest(page, server, seconds // 2),
-                lambda page, server: speaking(page, server, seconds),
+                lambda page, server: typing_at_rest(page, server, seconds // 2),
+                lambda page, server: typing_while_streaming(page, server, seconds),
                 lambda page, server: long_discussion(page, server, messages),
             ]
             for doing in doings:
-                async with opened(browser) as page:
+                async with open_page(browser) as page:
                     figures += await doing(page, server)
             await browser.close()
             return figures
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a quarter of the time, and of the messages")
     share = 4 if parser.parse_args().quick else 1
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    figures = asyncio.run(measured(SECONDS // share, MESSAGES // share))
+    figures = asyncio.run(measure_page(SECONDS // share, MESSAGES // share))
     for one in figures:
         print(f"  {one.what:28} {one.value:8.1f} {one.unit:3} {one.verdict}".rstrip())
 

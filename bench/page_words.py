@@ -35,7 +35,7 @@ $$\\int_0^{2\\pi} r \\, d\\varphi = 2 \\pi r.$$
 
 """
 
-VOICES = [f"scripted/voice{number}" for number in range(1, 7)]
+MODELS = [f"scripted/voice{number}" for number in range(1, 7)]
 
 
 def _answer(number: int) -> str:

@@ -13,17 +13,17 @@ import aiohttp
 
 ROOT = Path(__file__).parent.parent
 RATES = ("calls", "starts", "messages", "debates", "model_calls")
-UNLIMITED = "\n[rates]\n" + "".join(f"{name}_a_minute = 10_000_000\n" for name in RATES)
+UNLIMITED_RATES = "\n[rates]\n" + "".join(f"{name}_a_minute = 10_000_000\n" for name in RATES)
 MOOT = Path(sys.executable).parent / "moot"
-LOOK_SECONDS = 0.005
-NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
-SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-LIMIT = 2**28  # bytes of a line: all that the readers have heard
-LEAVE_SECONDS = 20.0
-LAST_WORDS = 4000  # characters
+POLL_SECONDS = 0.005
+CLOSED_ADDRESS = "http://127.0.0.1:1/v1"  # where nothing listens
+LOCAL_SERVER_VARIABLES = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
+MAX_LINE_BYTES = 2**28  # bytes of a line: all that the readers have heard
+EXIT_TIMEOUT_SECONDS = 20.0
+LOG_TAIL_CHARACTERS = 4000  # characters
 
 
-class Child:
+class ChildProcess:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
@@ -31,41 +31,41 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    async def tell(self, line: bytes = b"") -> None:
+    async def write_line(self, line: bytes = b"") -> None:
         assert self._process.stdin
         self._process.stdin.write(line + b"\n")
         await self._process.stdin.drain()
 
-    async def hear(self) -> bytes:
+    async def read_line(self) -> bytes:
         assert self._process.stdout
         line = await self._process.stdout.readline()
         assert line, "a process of the measurement has ended"
         return line.strip()
 
-    def tell_no_more(self) -> None:
+    def close_input(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
 
 
 @asynccontextmanager
-async def child(module: str, *arguments: str) -> AsyncIterator[Child]:
+async def run_child(module: str, *arguments: str) -> AsyncIterator[ChildProcess]:
     """Run a module of the benchmark until the block ends."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, *arguments, stdin=pipe, stdout=pipe, cwd=ROOT, limit=LIMIT
+        sys.executable, "-m", module, *arguments, stdin=pipe, stdout=pipe, cwd=ROOT, limit=MAX_LINE_BYTES
     )
     try:
-        yield Child(process)
+        yield ChildProcess(process)
     finally:
-        await _ended(process)
+        await _end_process(process)
 
 
-class Server:
-    def __init__(self, process: asyncio.subprocess.Process, url: str, began: float, log: Path) -> None:
+class MootProcess:
+    def __init__(self, process: asyncio.subprocess.Process, url: str, start_time: float, log: Path) -> None:
         self._process = process
         self._log = log
         self.url = url
-        self.began = began
+        self.start_time = start_time
 
     @property
     def pid(self) -> int:
@@ -73,9 +73,9 @@ class Server:
 
     def show_log(self) -> None:
         """Show the last words of the server, where something went wrong."""
-        sys.stderr.write(self._log.read_text("utf-8")[-LAST_WORDS:])
+        sys.stderr.write(self._log.read_text("utf-8")[-LOG_TAIL_CHARACTERS:])
 
-    async def answers(self, path: str) -> float:
+    async def wait_until_answered(self, path: str) -> float:
         """Wait until a path is answered, and return how many seconds after the start that was."""
         async with aiohttp.ClientSession() as http:
             while True:
@@ -83,17 +83,17 @@ class Server:
                 with suppress(aiohttp.ClientConnectorError):
                     async with http.get(self.url + path) as response:
                         if response.status == 200:
-                            return time.monotonic() - self.began
-                await asyncio.sleep(LOOK_SECONDS)
+                            return time.monotonic() - self.start_time
+                await asyncio.sleep(POLL_SECONDS)
 
 
 @asynccontextmanager
 async def moot_serve(
     folder: Path, database_url: str, settings: str = "", *, auth: str = "local", limited: bool = False
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[MootProcess]:
     """Start `moot serve` on a free port and end it; unless `limited`, one may call as often as one likes."""
     config = folder / "moot.toml"
-    config.write_text(settings if limited else settings + UNLIMITED, encoding="utf-8")
+    config.write_text(settings if limited else settings + UNLIMITED_RATES, encoding="utf-8")
     port = _free_port()
     path = folder / "serve.log"
     with path.open("ab") as log:
@@ -106,14 +106,14 @@ async def moot_serve(
             cwd=folder,
             env={**_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
         )
-    server = Server(process, f"http://127.0.0.1:{port}", began, path)
+    server = MootProcess(process, f"http://127.0.0.1:{port}", began, path)
     try:
         yield server
     except Exception:
         server.show_log()
         raise
     finally:
-        await _ended(process)
+        await _end_process(process)
 
 
 def cpu_seconds(pid: int) -> float:
@@ -124,7 +124,7 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def children(pid: int) -> list[int]:
+def child_pids(pid: int) -> list[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -144,7 +144,7 @@ def _environment(folder: Path) -> Mapping[str, str]:
         "XDG_CONFIG_HOME": str(folder / ".config"),
         "XDG_DATA_HOME": str(folder / "data"),
         "LANG": "C.UTF-8",
-        **dict.fromkeys(SERVERS, NOBODY),
+        **dict.fromkeys(LOCAL_SERVER_VARIABLES, CLOSED_ADDRESS),
     }
 
 
@@ -154,12 +154,12 @@ def _free_port() -> int:
         return port
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     """Ask a process to end, and end it if it does not."""
     if process.returncode is None:
         process.terminate()
     try:
-        await asyncio.wait_for(process.wait(), LEAVE_SECONDS)
+        await asyncio.wait_for(process.wait(), EXIT_TIMEOUT_SECONDS)
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -19,7 +19,7 @@ import uvloop
 from msgspec import Struct
 
 from bench import crowd, report, server
-from bench.contenders import BARE, LITELLM, MOOT, OPENAI_SDK, Ask, installed, versions
+from bench.contenders import BARE, LITELLM, MOOT, OPENAI_SDK, Ask, installed_contenders, versions
 from bench.frames import answer
 from bench.report import Report, Row
 
@@ -38,7 +38,7 @@ class Size(Struct, frozen=True):
 
 
 FULL = Size(5, 300, 2000, 15, {BARE: 500, MOOT: 500, OPENAI_SDK: 50, LITELLM: 20}, 8.0)
-LONGEST = 300.0  # seconds, after which something hangs
+TIMEOUT_SECONDS = 300.0  # seconds, after which something hangs
 QUICK = Size(2, 100, 500, 5, {BARE: 100, MOOT: 100}, 2.0)
 
 
@@ -47,18 +47,20 @@ class Cost(Struct, frozen=True):
     chunks_an_event: float
 
 
-class First:
+class FirstText:
     """When the first text was heard."""
 
-    at = 0.0
+    received_at = 0.0
 
-    def hear(self, _: str) -> None:
-        self.at = self.at or time.perf_counter()
+    def record(self, _: str) -> None:
+        self.received_at = self.received_at or time.perf_counter()
 
 
 async def measure(address: str, size: Size) -> list[Row]:
     async with AsyncExitStack() as opened:
-        asks = {name: await opened.enter_async_context(o(address)) for name, o in installed().items()}
+        asks = {
+            name: await opened.enter_async_context(o(address)) for name, o in installed_contenders().items()
+        }
         for ask in asks.values():  # connections are open and modules imported before anything counts
             await ask("burst-50", len)
         gc.collect()
@@ -101,14 +103,14 @@ async def _cost(ask: Ask, pace: str, chunks: int) -> Cost:
     return Cost(1e6 * spent / chunks, chunks / len(heard))
 
 
-async def _first_ms(ask: Ask, asked: int) -> float:
+async def _first_ms(ask: Ask, request_count: int) -> float:
     """Return milliseconds from asking to the first text."""
     waits: list[float] = []
-    for _ in range(asked):
-        first = First()
+    for _ in range(request_count):
+        first = FirstText()
         began = time.perf_counter()
-        await ask("paced-3", first.hear)
-        waits.append(first.at - began)
+        await ask("paced-3", first.record)
+        waits.append(first.received_at - began)
     return 1e3 * median(waits)
 
 
@@ -123,13 +125,13 @@ def main() -> None:
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         del os.environ[name]  # all that is asked is on this machine
     server.allow_many_files()
-    with server.running() as address:
+    with server.run_server() as address:
         crowds = [
-            crowd.measured(name, address, streams, size.seconds)
+            crowd.measure_in_process(name, address, streams, size.seconds)
             for name, streams in size.crowds.items()
-            if name in installed()
+            if name in installed_contenders()
         ]
-        rows = uvloop.run(asyncio.wait_for(measure(address, size), LONGEST))
+        rows = uvloop.run(asyncio.wait_for(measure(address, size), TIMEOUT_SECONDS))
     found = Report(
         machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, "
         f"Python {platform.python_version()}",

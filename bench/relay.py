@@ -17,11 +17,11 @@ import uvloop
 from msgspec import Struct
 
 from bench import relay_pages, relay_report, relay_start
-from bench.databases import Ground, Postgres, ground, postgres
-from bench.load import Load, Relayed, relayed, unfinished
+from bench.databases import Postgres, Workspace, create_workspace, postgres
+from bench.load import Load, RelayFigures, measure_load, unfinished_figures
 from bench.processes import cpu_seconds, moot_serve
-from bench.relay_bare import Bare, bare
-from bench.relay_report import FIRST_STREAMS, MOST_STREAMS, OnDatabase, Report
+from bench.relay_bare import BareCost, measure_bare_relay
+from bench.relay_report import FIRST_STREAMS, MAX_STREAMS, DatabaseReport, Report
 from bench.server import allow_many_files
 
 PACKAGES = ("aiohttp", "aiosqlite", "asyncpg", "dbos", "msgspec", "uvicorn", "uvloop")
@@ -41,51 +41,53 @@ FULL = Size(
         Load(1, 8.0),
         Load(FIRST_STREAMS, 8.0, newcomers=25),
         Load(500, 8.0),
-        Load(MOST_STREAMS, 8.0),
-        Load(MOST_STREAMS, 8.0, lanes=10),
+        Load(MAX_STREAMS, 8.0),
+        Load(MAX_STREAMS, 8.0, lanes=10),
     ),
     rounds=200,
     starts=5,
     rest_seconds=5.0,
 )
 QUICK = Size((Load(1, 2.0), Load(20, 2.0, newcomers=5), Load(20, 2.0, lanes=10)), 20, 1, 1.0)
-SETTLING = 3.0  # seconds after which a server that nobody calls is at rest
+SETTLE_SECONDS = 3.0  # seconds after which a server that nobody calls is at rest
 
 
-async def measure(name: str, server: Postgres | None, size: Size) -> OnDatabase:
-    async with ground(server) as place:
-        start = await relay_start.measured(place, size.starts)
-        rest = await _rest_percent(place, size.rest_seconds)
-    async with ground(server) as place:
-        pages = await relay_pages.measured(place, size.rounds)
-    return OnDatabase(name, rest, [await _relayed(name, server, load) for load in size.loads], pages, start)
+async def measure(name: str, server: Postgres | None, size: Size) -> DatabaseReport:
+    async with create_workspace(server) as place:
+        start = await relay_start.measure_starts(place, size.starts)
+        rest = await _idle_cpu_percent(place, size.rest_seconds)
+    async with create_workspace(server) as place:
+        pages = await relay_pages.measure_pages(place, size.rounds)
+    return DatabaseReport(
+        name, rest, [await _measure_load(name, server, load) for load in size.loads], pages, start
+    )
 
 
-async def _relayed(name: str, server: Postgres | None, load: Load) -> Relayed:
+async def _measure_load(name: str, server: Postgres | None, load: Load) -> RelayFigures:
     sys.stderr.write(f"{name}: streams {load.streams:,}, in each run {load.lanes}\n")
-    async with ground(server) as place:
+    async with create_workspace(server) as place:
         try:
-            return await relayed(place, load)
+            return await measure_load(place, load)
         except TimeoutError:
-            return unfinished(load)
+            return unfinished_figures(load)
 
 
-async def _rest_percent(place: Ground, seconds: float) -> float:
+async def _idle_cpu_percent(workspace: Workspace, seconds: float) -> float:
     """Return how much of a core a server takes that nobody calls."""
-    async with moot_serve(place.folder, place.url) as server:
-        await server.answers("/readyz")
-        await asyncio.sleep(SETTLING)
+    async with moot_serve(workspace.folder, workspace.url) as server:
+        await server.wait_until_answered("/readyz")
+        await asyncio.sleep(SETTLE_SECONDS)
         before, began = cpu_seconds(server.pid), time.monotonic()
         await asyncio.sleep(seconds)
         return 100 * (cpu_seconds(server.pid) - before) / (time.monotonic() - began)
 
 
-async def measure_all(server: Postgres | None, size: Size) -> tuple[list[Bare], list[OnDatabase]]:
+async def measure_all(server: Postgres | None, size: Size) -> tuple[list[BareCost], list[DatabaseReport]]:
     task = asyncio.current_task()
     assert task
     asyncio.get_running_loop().add_signal_handler(SIGTERM, task.cancel)  # or what we started would stay
     alone = sorted({load.streams for load in size.loads if load.streams > 1})
-    least = [await bare(streams, size.loads[0].seconds) for streams in alone]
+    least = [await measure_bare_relay(streams, size.loads[0].seconds) for streams in alone]
     found = [await measure("SQLite", None, size)]
     if server is not None:
         found.append(await measure(f"Postgres {server.version}", server, size))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import Table, insert, text
 
-from bench.databases import Ground
+from bench.databases import Workspace
 from bench.processes import moot_serve
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
@@ -50,29 +50,29 @@ class Person(Struct, frozen=True):
     older: str
 
 
-async def measured(ground: Ground, rounds: int) -> list[Times]:
-    async with Database(ground.url) as database:
+async def measure_pages(workspace: Workspace, rounds: int) -> list[Times]:
+    async with Database(workspace.url) as database:
         await migrate(database)
-        few = await _person(database, "few", FEW, FEW, FEW)
-        many = await _person(database, "many", MANY, FEW, MANY)
+        few = await _create_person(database, "few", FEW, FEW, FEW)
+        many = await _create_person(database, "many", MANY, FEW, MANY)
         if database.is_postgres:
             async with database.write() as connection:
                 await connection.execute(text("ANALYZE"))  # as Postgres does by itself within a minute
-    async with moot_serve(ground.folder, ground.url, auth="accounts") as server:
-        await server.answers("/readyz")
+    async with moot_serve(workspace.folder, workspace.url, auth="accounts") as server:
+        await server.wait_until_answered("/readyz")
         list_, open_ = f"{server.url}/api/discussions", f"{server.url}/api/discussions/"
         async with aiohttp.ClientSession() as http:
-            listed = await _in_turns(http, rounds, (few.token, list_), (many.token, list_))
-            opened = await _in_turns(
+            listed = await _median_times(http, rounds, (few.token, list_), (many.token, list_))
+            opened = await _median_times(
                 http, rounds, (many.token, open_ + many.older), (many.token, open_ + many.newest)
             )
     return [Times("list discussions", *listed), Times("open a discussion", *opened)]
 
 
-async def _in_turns(http: aiohttp.ClientSession, rounds: int, *asked: tuple[str, str]) -> list[float]:
-    found: list[list[float]] = [[] for _ in asked]
+async def _median_times(http: aiohttp.ClientSession, rounds: int, *requests: tuple[str, str]) -> list[float]:
+    found: list[list[float]] = [[] for _ in requests]
     for _ in range(rounds + WARM_UP):
-        for (token, url), times in zip(asked, found, strict=True):
+        for (token, url), times in zip(requests, found, strict=True):
             began = time.perf_counter()
             async with http.get(url, headers={"Authorization": f"Bearer {token}"}) as response:
                 body = await response.read()
@@ -81,26 +81,28 @@ async def _in_turns(http: aiohttp.ClientSession, rounds: int, *asked: tuple[str,
     return [1e3 * median(times[WARM_UP:]) for times in found]
 
 
-async def _person(database: Database, name: str, discussions: int, older: int, newest: int) -> Person:
+async def _create_person(database: Database, name: str, discussions: int, older: int, newest: int) -> Person:
     """Add somebody with so many discussions, and messages in the two newest of them."""
     accounts = Accounts(database)
     account = await accounts.create_account(name, PASSWORD)
     _, caller = await accounts.login(name, PASSWORD)
     token, _ = await accounts.create_token(caller, "bench")
-    rows = [_discussion(account, number) for number in range(discussions)]
-    await _add(database, discussion, rows)
+    rows = [_discussion_row(account, number) for number in range(discussions)]
+    await _insert_rows(database, discussion, rows)
     for row, said in ((rows[-2], older), (rows[-1], newest)):
-        await _add(database, message, [_message(account, row["id"], number) for number in range(said)])
+        await _insert_rows(
+            database, message, [_message_row(account, row["id"], number) for number in range(said)]
+        )
     return Person(token, rows[-1]["id"], rows[-2]["id"])
 
 
-async def _add(database: Database, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+async def _insert_rows(database: Database, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     async with database.write() as connection:
         for start in range(0, len(rows), ROWS_AT_ONCE):
             await connection.execute(insert(table), list(rows[start : start + ROWS_AT_ONCE]))
 
 
-def _discussion(account: Account, number: int) -> dict[str, Any]:
+def _discussion_row(account: Account, number: int) -> dict[str, Any]:
     new = Discussion(
         id=new_id("dis"),
         title=f"What is discussed in number {number}",
@@ -121,7 +123,7 @@ def _discussion(account: Account, number: int) -> dict[str, Any]:
     return {**asdict(new), "tenant": account.tenant, "account": account.id}
 
 
-def _message(account: Account, discussion: str, number: int) -> dict[str, Any]:
+def _message_row(account: Account, discussion: str, number: int) -> dict[str, Any]:
     new = Message(
         id=new_id("msg"),
         discussion=discussion,

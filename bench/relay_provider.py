@@ -21,7 +21,7 @@ from bench.server import END, HEAD, allow_many_files
 RATE = 20  # chunks a second of each stream
 TURNS = 20  # the streams are written in so many turns, not all at the same moment
 STAMP = 20  # characters of a time and a space
-SOON = 1.0  # seconds, as a model takes; by then the run's reader is there
+FIRST_CHUNK_SECONDS = 1.0  # seconds, as a model takes; by then the run's reader is there
 
 STYLE = FORMATS[b"/chat/completions"]
 _plan = re.compile(rb'"model":"(held|soon)-(\d+)"')
@@ -31,16 +31,16 @@ _length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 class Streams:
     """All streams at one timer; those that are held wait until they may `begin`."""
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, expected: int) -> None:
         self.all_held = asyncio.Event()
-        self._wanted = wanted
-        self._held: list[tuple[asyncio.Transport, int]] = []
+        self._expected = expected
+        self._held_streams: list[tuple[asyncio.Transport, int]] = []
         self._turns: list[dict[asyncio.Transport, Iterator[int]]] = [{} for _ in range(TURNS)]
         self._places = count()
 
     def hold(self, transport: asyncio.Transport, chunks: int) -> None:
-        self._held.append((transport, chunks))
-        if len(self._held) == self._wanted:
+        self._held_streams.append((transport, chunks))
+        if len(self._held_streams) == self._expected:
             self.all_held.set()
 
     def join(self, transport: asyncio.Transport, chunks: int) -> None:
@@ -51,7 +51,7 @@ class Streams:
             turn.pop(transport, None)
 
     def begin(self) -> None:
-        for transport, chunks in self._held:
+        for transport, chunks in self._held_streams:
             self.join(transport, chunks)
 
     async def run(self) -> None:
@@ -95,13 +95,13 @@ class Connection(asyncio.Protocol):
             self._streams.hold(self._transport, chunks)
         else:
             loop = asyncio.get_running_loop()
-            loop.call_later(SOON, self._streams.join, self._transport, chunks)
+            loop.call_later(FIRST_CHUNK_SECONDS, self._streams.join, self._transport, chunks)
 
 
-async def serve(wanted: int) -> None:
+async def serve(expected: int) -> None:
     """Tell the port, then when all are there; begin at the first line that comes, and end with the input."""
     loop = asyncio.get_running_loop()
-    streams = Streams(wanted)
+    streams = Streams(expected)
     server = await loop.create_server(lambda: Connection(streams), "127.0.0.1", 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)
     lines = asyncio.StreamReader()

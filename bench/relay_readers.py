@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from bench.server import allow_many_files
 
-AT_ONCE = 8  # streams that are opened at the same time
-MOST_CUTS = 100
-MOST_TROUBLES = 5
-AGAIN_SECONDS = 0.01
+CONCURRENT_CONNECTS = 8  # streams that are opened at the same time
+MAX_CUTS = 100
+MAX_PROBLEMS = 5
+RECONNECT_SECONDS = 0.01
 
 
 class Order(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Order(Struct, frozen=True):
     window: tuple[float, float] | None = None
 
 
-class Heard(Struct, frozen=True):
+class ReaderReport(Struct, frozen=True):
     """What was heard in all; lateness is in seconds, and that of chunks is of those within the window.
 
     `cuts` are readers that the server let go too early; they come back where they were.
@@ -68,7 +68,7 @@ class Lane(Struct):
     characters: int = 0
 
 
-class Hall:
+class ReaderTotals:
     """Everything that all readers have heard."""
 
     def __init__(self) -> None:
@@ -77,17 +77,17 @@ class Hall:
         self.late: list[float] = []
         self.first: list[float] = []
         self.newcomers: list[float] = []
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         self.readers: list[Reader] = []
-        self.again: asyncio.Queue[Reader] = asyncio.Queue()  # who was cut off, and goes on where it was
+        self.reconnects: asyncio.Queue[Reader] = asyncio.Queue()  # who was cut off, and goes on where it was
 
-    def hear(self, sent: float, now: float) -> None:
+    def record(self, sent: float, now: float) -> None:
         if self.window[0] <= now < self.window[1]:
             self.chunks += 1
             self.late.append(now - sent)
 
-    def heard(self) -> Heard:
-        return Heard(
+    def report(self) -> ReaderReport:
+        return ReaderReport(
             self.chunks,
             self.events,
             self.late,
@@ -95,123 +95,123 @@ class Hall:
             self.newcomers,
             self.lost,
             self.cuts,
-            self.troubles[:MOST_TROUBLES],
+            self.problems[:MAX_PROBLEMS],
         )
 
 
 class Reader(asyncio.Protocol):
     decode = msgspec.json.Decoder(Event).decode
 
-    def __init__(self, run: str, order: Order, hall: Hall) -> None:
+    def __init__(self, run: str, order: Order, totals: ReaderTotals) -> None:
         self._run = run
         self._order = order
-        self._hall = hall
+        self._totals = totals
         self._rest = b""
         self._last = 0
         self._ended = False
         self._cuts = 0
-        self.greeted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lanes: dict[str, Lane] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._answered = False
+        self._has_status = False
         path = f"/api/runs/{self._run}/events?after={self._last}"
         self._transport.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
         now = time.monotonic()
-        if not self._answered:
-            self._answered = True
+        if not self._has_status:
+            self._has_status = True
             if not data.startswith(b"HTTP/1.1 200 "):
-                self._trouble(data.partition(b"\r\n")[0].decode("latin-1"))
+                self._add_problem(data.partition(b"\r\n")[0].decode("latin-1"))
                 self._transport.close()
                 return
         *blocks, self._rest = (self._rest + data).split(b"\n\n")
         for block in blocks:
-            if not self.greeted.done():
-                self.greeted.set_result(None)
+            if not self.connected.done():
+                self.connected.set_result(None)
             numbered, _, body = block.rpartition(b"\r\n")[2].partition(b"\ndata: ")
             if body:
-                self._number(numbered)
+                self._check_number(numbered)
                 self._read(self.decode(body), now)
         if self._ended:
             self._transport.close()
 
     def connection_lost(self, _: Exception | None) -> None:
-        if self._ended or self._cuts == MOST_CUTS:
+        if self._ended or self._cuts == MAX_CUTS:
             heard = sum(lane.chunks for lane in self._lanes.values())
-            self._hall.lost += self._order.lanes * self._order.chunks - heard
-            self.left.set_result(None)
+            self._totals.lost += self._order.lanes * self._order.chunks - heard
+            self.finished.set_result(None)
         else:
             self._cuts += 1
-            self._hall.cuts += 1
+            self._totals.cuts += 1
             self._rest = b""
-            self._hall.again.put_nowait(self)
+            self._totals.reconnects.put_nowait(self)
 
-    def _number(self, numbered: bytes) -> None:
-        number = int(numbered.removeprefix(b"id: "))
+    def _check_number(self, id_line: bytes) -> None:
+        number = int(id_line.removeprefix(b"id: "))
         if number != self._last + 1:
-            self._trouble(f"{number} came after {self._last}")
+            self._add_problem(f"{number} came after {self._last}")
         self._last = number
 
     def _read(self, event: Event, now: float) -> None:
         lane = self._lanes.setdefault(event.participant, Lane())
         match event.type:
             case "text_delta":
-                self._hear(lane, event.text, now)
+                self._record_text(lane, event.text, now)
             case "turn_started" if event.attempt > 1:
-                self._trouble(f"{event.participant} was asked again")
+                self._add_problem(f"{event.participant} was asked again")
             case "turn_ended":
                 self._compare(lane, event)
             case "run_ended":
                 self._ended = True
 
-    def _hear(self, lane: Lane, text: str, now: float) -> None:
+    def _record_text(self, lane: Lane, text: str, now: float) -> None:
         lane.characters += len(text)
-        if self._hall.window[0] <= now < self._hall.window[1]:
-            self._hall.events += 1
+        if self._totals.window[0] <= now < self._totals.window[1]:
+            self._totals.events += 1
         for stamp in text.split():
             sent = float(stamp)
             if sent <= lane.last:
-                self._trouble(f"{sent} came after {lane.last}")
+                self._add_problem(f"{sent} came after {lane.last}")
             if lane.first is None:
                 lane.first = now - sent
-                (self._hall.newcomers if self._order.newcomer else self._hall.first).append(lane.first)
+                (self._totals.newcomers if self._order.newcomer else self._totals.first).append(lane.first)
             lane.last = sent
             lane.chunks += 1
-            self._hall.hear(sent, now)
+            self._totals.record(sent, now)
 
     def _compare(self, lane: Lane, event: Event) -> None:
         """What is kept of a turn must be what was heard of it."""
         kept = event.message.text if isinstance(event.message, Answer) else ""
         if event.status != "completed" or len(kept) != lane.characters:
-            self._trouble(f"a turn {event.status} with {len(kept)} characters of {lane.characters} heard")
+            self._add_problem(f"a turn {event.status} with {len(kept)} characters of {lane.characters} heard")
 
-    def _trouble(self, words: str) -> None:
-        self._hall.troubles.append(f"{self._run}: {words}")
+    def _add_problem(self, text: str) -> None:
+        self._totals.problems.append(f"{self._run}: {text}")
 
 
 async def read(address: str) -> None:
     """Obey the lines of the input, tell when each is obeyed, and in the end what was heard."""
-    hall = Hall()
+    hall = ReaderTotals()
     lines = asyncio.StreamReader(limit=2**20)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    again = asyncio.create_task(_connect_again(address, hall))
+    again = asyncio.create_task(_reconnect(address, hall))
     while line := await lines.readline():
         order = msgspec.json.decode(line, type=Order)
         hall.window = order.window or hall.window
-        for at in range(0, len(order.runs), AT_ONCE):
-            readers = [Reader(run, order, hall) for run in order.runs[at : at + AT_ONCE]]
+        for at in range(0, len(order.runs), CONCURRENT_CONNECTS):
+            readers = [Reader(run, order, hall) for run in order.runs[at : at + CONCURRENT_CONNECTS]]
             await asyncio.gather(*(_connect(address, reader) for reader in readers))
-            await asyncio.gather(*(reader.greeted for reader in readers))
+            await asyncio.gather(*(reader.connected for reader in readers))
             hall.readers += readers
         print("obeyed", flush=True)
-    await asyncio.gather(*(reader.left for reader in hall.readers))
+    await asyncio.gather(*(reader.finished for reader in hall.readers))
     again.cancel()
-    sys.stdout.buffer.write(msgspec.json.encode(hall.heard()) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.encode(hall.report()) + b"\n")
 
 
 async def _connect(address: str, reader: Reader) -> None:
@@ -219,10 +219,10 @@ async def _connect(address: str, reader: Reader) -> None:
     await asyncio.get_running_loop().create_connection(lambda: reader, host, int(port))
 
 
-async def _connect_again(address: str, hall: Hall) -> None:
+async def _reconnect(address: str, totals: ReaderTotals) -> None:
     while True:
-        reader = await hall.again.get()
-        await asyncio.sleep(AGAIN_SECONDS)
+        reader = await totals.reconnects.get()
+        await asyncio.sleep(RECONNECT_SECONDS)
         await _connect(address, reader)
 
 

@@ -7,28 +7,28 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.load import Relayed
-from bench.relay_bare import Bare
+from bench.load import RelayFigures
+from bench.relay_bare import BareCost
 from bench.relay_pages import Times
 from bench.relay_provider import RATE
-from bench.relay_start import Started
+from bench.relay_start import StartTimes
 
 CHUNK_US = 60.0
 FIRST_MS = 20.0
 FIRST_STREAMS = 100
-MOST_STREAMS = 1000
-KEEPS_UP = 0.95  # share of the chunks sent that are heard in the same time
-LIVE_MS = 1000.0  # a stream of which every hundredth chunk is later than this is not live
-SAME_TIME = 1.5  # ratio of two medians that counts as the same
-START_S = 2.0
+MAX_STREAMS = 1000
+MIN_RECEIVED_SHARE = 0.95  # share of the chunks sent that are heard in the same time
+MAX_LIVE_LATENESS_MS = 1000.0  # a stream of which every hundredth chunk is later than this is not live
+MAX_TIME_RATIO = 1.5  # ratio of two medians that counts as the same
+MAX_START_SECONDS = 2.0
 
 
-class OnDatabase(Struct, frozen=True):
+class DatabaseReport(Struct, frozen=True):
     database: str
     rest_percent: float
-    loads: list[Relayed]
+    loads: list[RelayFigures]
     pages: list[Times]
-    start: Started
+    start: StartTimes
 
 
 class Goal(Struct, frozen=True):
@@ -42,16 +42,16 @@ class Goal(Struct, frozen=True):
 class Report(Struct, frozen=True):
     machine: str
     versions: dict[str, str]
-    bare: list[Bare]
-    databases: list[OnDatabase]
+    bare: list[BareCost]
+    databases: list[DatabaseReport]
     goals: list[Goal]
 
 
-def goals(databases: Sequence[OnDatabase]) -> list[Goal]:
+def goals(databases: Sequence[DatabaseReport]) -> list[Goal]:
     return [goal for on in databases for goal in (*_relay_goals(on), *_other_goals(on))]
 
 
-def _relay_goals(on: OnDatabase) -> Iterator[Goal]:
+def _relay_goals(on: DatabaseReport) -> Iterator[Goal]:
     for load in on.loads:
         if load.streams > 1:
             yield _cpu_goal(on.database, load)
@@ -59,25 +59,28 @@ def _relay_goals(on: OnDatabase) -> Iterator[Goal]:
             beside = f"first token beside {load.streams} streams"
             yield _at_most(f"{beside}, p50", on.database, load.newcomer_p50_ms, FIRST_MS, " ms")
             yield _at_most(f"{beside}, p99", on.database, load.newcomer_p99_ms, FIRST_MS, " ms")
-        if load.streams == MOST_STREAMS:
+        if load.streams == MAX_STREAMS:
             found = f"{load.lost:,} lost, {load.cuts:,} cut off"
             whole = not load.lost and not load.cuts and not load.troubles
             yield Goal(f"{_streams(load)} without loss", on.database, "0 lost, 0 cut off", found, whole)
 
 
-def _cpu_goal(database: str, load: Relayed) -> Goal:
+def _cpu_goal(database: str, load: RelayFigures) -> Goal:
     """A server that falls behind does less than it should: its cost a chunk means nothing."""
     goal = _at_most(f"CPU a chunk, {_streams(load)}", database, load.chunk_us, CHUNK_US, " µs")
-    if load.chunks_a_second >= KEEPS_UP * RATE * load.streams and load.late_p99_ms <= LIVE_MS:
+    if (
+        load.chunks_a_second >= MIN_RECEIVED_SHARE * RATE * load.streams
+        and load.late_p99_ms <= MAX_LIVE_LATENESS_MS
+    ):
         return goal
     return replace(goal, found="fell behind", met=False)
 
 
-def _other_goals(on: OnDatabase) -> Iterator[Goal]:
+def _other_goals(on: DatabaseReport) -> Iterator[Goal]:
     for times in on.pages:
-        yield _at_most(f"{times.what}, 10,000 against 100", on.database, times.ratio, SAME_TIME, " x")
-    yield _at_most("`moot serve` answers /healthz", on.database, on.start.healthz_s, START_S, " s")
-    yield _at_most("`moot serve` answers /api/me", on.database, on.start.me_s, START_S, " s")
+        yield _at_most(f"{times.what}, 10,000 against 100", on.database, times.ratio, MAX_TIME_RATIO, " x")
+    yield _at_most("`moot serve` answers /healthz", on.database, on.start.healthz_s, MAX_START_SECONDS, " s")
+    yield _at_most("`moot serve` answers /api/me", on.database, on.start.me_s, MAX_START_SECONDS, " s")
 
 
 def _at_most(name: str, database: str, found: float, limit: float, unit: str) -> Goal:
@@ -88,7 +91,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _streams(load: Relayed) -> str:
+def _streams(load: RelayFigures) -> str:
     runs = "" if load.lanes == 1 else f" in runs of {load.lanes}"
     return f"{load.streams:,} stream{'s' if load.streams > 1 else ''}{runs}"
 
@@ -100,7 +103,7 @@ def write(report: Report, path: Path) -> None:
 def show(report: Report) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     print(f"{report.machine}; {versions}.")
-    tables = (_relayed, _firsts, _pages, _starts)
+    tables = (_load_lines, _first_token_lines, _pages, _starts)
     for table in tables:
         print()
         print("\n".join(table(report.databases)))
@@ -114,7 +117,7 @@ def show(report: Report) -> None:
                 print(f"{on.database}, {_streams(load)}: {trouble}")
 
 
-def _relayed(databases: Sequence[OnDatabase]) -> Iterator[str]:
+def _load_lines(databases: Sequence[DatabaseReport]) -> Iterator[str]:
     yield from _head(
         f"{RATE} chunks a second each",
         *(
@@ -159,7 +162,7 @@ def _above_bare(report: Report) -> Iterator[str]:
         yield _row(f"{least.streams:,} streams", *cells)
 
 
-def _firsts(databases: Sequence[OnDatabase]) -> Iterator[str]:
+def _first_token_lines(databases: Sequence[DatabaseReport]) -> Iterator[str]:
     yield from _head("first token, ms", "one more, p50", "p99", "all at once, p50", "p99")
     for on in databases:
         for load in on.loads:
@@ -173,7 +176,7 @@ def _firsts(databases: Sequence[OnDatabase]) -> Iterator[str]:
                 )
 
 
-def _pages(databases: Sequence[OnDatabase]) -> Iterator[str]:
+def _pages(databases: Sequence[DatabaseReport]) -> Iterator[str]:
     yield from _head("a page", "of 100, ms", "of 10,000, ms", "ratio")
     for on in databases:
         for times in on.pages:
@@ -181,7 +184,7 @@ def _pages(databases: Sequence[OnDatabase]) -> Iterator[str]:
             yield _row(f"{on.database}, {times.what}", few, many, f"{times.ratio:.2f}")
 
 
-def _starts(databases: Sequence[OnDatabase]) -> Iterator[str]:
+def _starts(databases: Sequence[DatabaseReport]) -> Iterator[str]:
     yield from _head("seconds from the start", "/healthz", "/api/me", "first /healthz", "first /api/me")
     for on in databases:
         start = on.start

@@ -5,11 +5,11 @@ from statistics import median
 
 from msgspec import Struct
 
-from bench.databases import Ground
+from bench.databases import Workspace
 from bench.processes import moot_serve
 
 
-class Started(Struct, frozen=True):
+class StartTimes(Struct, frozen=True):
     """Seconds from the start of the command, medians; `first` is the one start on an empty database."""
 
     healthz_s: float
@@ -18,13 +18,15 @@ class Started(Struct, frozen=True):
     first_me_s: float
 
 
-async def measured(ground: Ground, starts: int) -> Started:
-    first = await _started(ground)
-    others = [await _started(ground) for _ in range(starts)]
-    return Started(median(h for h, _ in others), median(m for _, m in others), *first)
+async def measure_starts(workspace: Workspace, starts: int) -> StartTimes:
+    first = await _measure_start(workspace)
+    others = [await _measure_start(workspace) for _ in range(starts)]
+    return StartTimes(median(h for h, _ in others), median(m for _, m in others), *first)
 
 
-async def _started(ground: Ground) -> tuple[float, float]:
-    async with moot_serve(ground.folder, ground.url, limited=True) as server:
-        healthz, me = await asyncio.gather(server.answers("/healthz"), server.answers("/api/me"))
+async def _measure_start(workspace: Workspace) -> tuple[float, float]:
+    async with moot_serve(workspace.folder, workspace.url, limited=True) as server:
+        healthz, me = await asyncio.gather(
+            server.wait_until_answered("/healthz"), server.wait_until_answered("/api/me")
+        )
     return healthz, me

@@ -19,7 +19,7 @@ from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter
 from moot.discord.format.segmenter import Segmenter
 
 SIZES = (25, 50, 100, 200)  # KB
-ROOM = ChannelMembers(
+CHANNEL_MEMBERS = ChannelMembers(
     participant="Alpha",
     other_participants=("Beta", "Gamma"),
     members=tuple(ChannelMember(str(number), (f"member{number}",)) for number in range(1000)),
@@ -33,10 +33,10 @@ DEGREES: dict[str, DeliveryStyle] = {
 CODE = "```python\ndef longest(words):\n    return max(words, key=len)  # the first, if there are two\n```\n"
 TABLE = "| word | length |\n| --- | ---: |\n| provider | 8 |\n| chunk | 5 |\n"
 
-Begin = Callable[[], Segmenter | MessageFormatter]
+CreateSegmenter = Callable[[], Segmenter | MessageFormatter]
 
 
-def written(kilobytes: int) -> str:
+def make_answer(kilobytes: int) -> str:
     """Return an answer of this size, as models write them."""
     sentences, blocks, size = TEXT.split(" . "), list[str](), 0
     while size < 1000 * kilobytes:
@@ -49,19 +49,22 @@ def written(kilobytes: int) -> str:
     return "".join(blocks)[: 1000 * kilobytes]
 
 
-def ways() -> dict[str, Begin]:
+def measured_segmenters() -> dict[str, CreateSegmenter]:
     """Return what is measured, by name; each begins a new answer."""
-    outlets: dict[str, Begin] = {
+    outlets: dict[str, CreateSegmenter] = {
         name: partial(
-            MessageFormatter, delivery_style=degree, channel_members=ROOM, random_source=lambda: 0.5
+            MessageFormatter,
+            delivery_style=degree,
+            channel_members=CHANNEL_MEMBERS,
+            random_source=lambda: 0.5,
         )
         for name, degree in DEGREES.items()
     }
     return {"pieces alone": partial(Segmenter, sentences=False), **outlets}
 
 
-def fed_seconds(begin: Begin, text: str) -> float:
-    way = begin()
+def feed_seconds(create_segmenter: CreateSegmenter, text: str) -> float:
+    way = create_segmenter()
     began = time.process_time()
     for char in text:
         way.feed(char)
@@ -71,12 +74,14 @@ def fed_seconds(begin: Begin, text: str) -> float:
 
 def measure(rounds: int) -> list[Row]:
     """Measure all ways in turns, so that a busier minute is no single one's."""
-    texts = {size: written(size) for size in SIZES}
-    spent: dict[str, dict[int, list[float]]] = {name: {size: [] for size in SIZES} for name in ways()}
+    texts = {size: make_answer(size) for size in SIZES}
+    spent: dict[str, dict[int, list[float]]] = {
+        name: {size: [] for size in SIZES} for name in measured_segmenters()
+    }
     for _ in range(rounds):
-        for name, begin in ways().items():
+        for name, begin in measured_segmenters().items():
             for size, text in texts.items():
-                spent[name][size].append(fed_seconds(begin, text))
+                spent[name][size].append(feed_seconds(begin, text))
     return [
         Row(name, {size: median(seconds) for size, seconds in sizes.items()}) for name, sizes in spent.items()
     ]

@@ -24,7 +24,7 @@ from bench.frames import FORMATS, Format, word
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
-PAUSE = 0.002  # seconds between paced chunks: more than the slowest client needs for one
+PAUSE_SECONDS = 0.002  # seconds between paced chunks: more than the slowest client needs for one
 RATE = 50  # chunks a second of each stream in a crowd
 STAMP = 20  # characters of a time and a space
 TURNS = 20  # a crowd's streams are written in so many turns, not all at the same moment
@@ -33,7 +33,7 @@ _plan = re.compile(rb"(burst|paced|crowd)-(\d+)")
 _length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
-class Crowd:
+class StreamGroup:
     """One timer for all streams that go at the same rate."""
 
     def __init__(self) -> None:
@@ -65,18 +65,18 @@ class Crowd:
 class Connection(asyncio.Protocol):
     """One client; asyncio and uvloop set TCP_NODELAY, so what is written alone is sent alone."""
 
-    def __init__(self, crowd: Crowd) -> None:
-        self._crowd = crowd
+    def __init__(self, group: StreamGroup) -> None:
+        self._group = group
         self._received = b""
-        self._pacing: asyncio.Task[None] | None = None
+        self._pacing_task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._crowd.leave(self._transport)
-        if self._pacing:
-            self._pacing.cancel()
+        self._group.leave(self._transport)
+        if self._pacing_task:
+            self._pacing_task.cancel()
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -93,18 +93,18 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, style: Format, pace: bytes, chunks: int) -> None:
         if pace == b"burst":
-            self._transport.write(_whole(style, chunks))
+            self._transport.write(_whole_response(style, chunks))
             return
         self._transport.write(HEAD + style.opening)
         if pace == b"crowd":
-            self._crowd.join(self._transport, chunks)
+            self._group.join(self._transport, chunks)
         else:
-            self._pacing = asyncio.create_task(self._paced(style, chunks))
+            self._pacing_task = asyncio.create_task(self._send_paced(style, chunks))
 
-    async def _paced(self, style: Format, chunks: int) -> None:
+    async def _send_paced(self, style: Format, chunks: int) -> None:
         for chunk in _chunks(style, chunks):
             self._transport.write(chunk)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE_SECONDS)
         self._transport.write(style.closing + END)
 
 
@@ -114,7 +114,7 @@ def _chunks(style: Format, chunks: int) -> list[bytes]:
 
 
 @cache
-def _whole(style: Format, chunks: int) -> bytes:
+def _whole_response(style: Format, chunks: int) -> bytes:
     return HEAD + style.opening + b"".join(_chunks(style, chunks)) + style.closing + END
 
 
@@ -126,7 +126,7 @@ def allow_many_files() -> None:
 
 
 @contextmanager
-def running() -> Iterator[str]:
+def run_server() -> Iterator[str]:
     """Start the server, give its address, and end it whatever happens."""
     server = subprocess.Popen(
         [sys.executable, "-m", "bench.server"],
@@ -145,7 +145,7 @@ def running() -> Iterator[str]:
 
 async def serve() -> None:
     loop = asyncio.get_running_loop()
-    crowd = Crowd()
+    crowd = StreamGroup()
     server = await loop.create_server(lambda: Connection(crowd), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     orphaned = asyncio.Event()

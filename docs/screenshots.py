@@ -16,8 +16,8 @@ from playwright.async_api import Browser, Page, async_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.page.browser import WHOLE, launched  # noqa: E402 - the path is known only now
-from tests.serving import MootServer, serving  # noqa: E402
+from tests.page.browser import FULL_BROWSERS, launch_browser  # noqa: E402 - the path is known only now
+from tests.serving import MootServer, run_moot_server  # noqa: E402
 
 PICTURES = ROOT / "docs" / "page"
 SCRIPTS = ROOT / "docs" / "screenshots.toml"
@@ -107,8 +107,11 @@ async def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     settings = f'[providers.scripted]\nscript = "{SCRIPTS}"\n'
     with tempfile.TemporaryDirectory(prefix="moot-pictures-") as folder:
-        async with serving(Path(folder), settings=settings) as server, async_playwright() as playwright:
-            browser = await launched(playwright, WHOLE)
+        async with (
+            run_moot_server(Path(folder), settings=settings) as server,
+            async_playwright() as playwright,
+        ):
+            browser = await launch_browser(playwright, FULL_BROWSERS)
             for scene in SCENES:
                 await _taken(browser, server, scene)
             await _view(browser, server, "/", "start", _models_are_found)
@@ -133,7 +136,7 @@ async def _taken(browser: Browser, server: MootServer, scene: Scene) -> None:
     if reply.status != 201:
         raise SystemExit(reply.text)
     if scene.ends:
-        await server.heard(reply.body["run"]["id"])
+        await server.run_events(reply.body["run"]["id"])
 
     async def ready(page: Page) -> None:
         await page.get_by_text(scene.ready).first.wait_for()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def alone(name: str) -> Iterator[None]:
+def hold_process_lock(name: str) -> Iterator[None]:
     with Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

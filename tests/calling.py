@@ -4,24 +4,24 @@ import asyncio
 
 from mcp_types import CallToolResult, TextContent
 
-ASKED = {"question": "What is a moot?", "models": ["scripted/echo", "scripted/steady"]}
-SILENT = ASKED | {"models": ["scripted/silence"]}
-STEADY = "A table has no head when it is round."
+ASK_ARGUMENTS = {"question": "What is a moot?", "models": ["scripted/echo", "scripted/steady"]}
+SILENT_ASK_ARGUMENTS = ASK_ARGUMENTS | {"models": ["scripted/silence"]}
+STEADY_ANSWER = "A table has no head when it is round."
 
 
-class Progress:
+class ProgressRecorder:
     """Hears how a call goes on; `begun` is set when it does."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.told: list[tuple[float, str | None]] = []
+        self.started = asyncio.Event()
+        self.reports: list[tuple[float, str | None]] = []
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        self.told.append((progress, message))
-        self.begun.set()
+        self.reports.append((progress, message))
+        self.started.set()
 
 
-def text(result: CallToolResult) -> str:
+def result_text(result: CallToolResult) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
     return block.text

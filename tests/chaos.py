@@ -20,35 +20,35 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from tests.databases import Kind, database_url, migrated_url
+from tests.databases import DatabaseKind, database_url, migrated_database_url
 from tests.serving import MootServer, Reply
 
 SECRET = "3tQz8Wf0Yb5KxN1rJv7LpS2cHd9GmU4e"
-PATIENCE = 120.0  # seconds within which whatever must happen has happened
-AGAIN = 0.05
-GONE = (aiohttp.ClientError, OSError, TimeoutError)
-NUMBER = re.compile(r"#(\d+) ")
+CLUSTER_TIMEOUT_SECONDS = 120.0  # seconds within which whatever must happen has happened
+RETRY_SECONDS = 0.05
+CONNECTION_ERRORS = (aiohttp.ClientError, OSError, TimeoutError)
+CALL_NUMBER = re.compile(r"#(\d+) ")
 
 # How many words a model says, and how many seconds lie between them, by the first part of its name.
-PACES = {"quick": (3, 0.0), "brisk": (6, 0.01), "steady": (14, 0.04), "endless": (100_000, 0.05)}
-ENDLESS_AT_FIRST = "yielding"  # is endless when it is asked for the first time, then quick
+MODEL_SPEEDS = {"quick": (3, 0.0), "brisk": (6, 0.01), "steady": (14, 0.04), "endless": (100_000, 0.05)}
+ENDLESS_ON_FIRST_CALL = "yielding"  # is endless when it is asked for the first time, then quick
 
 
-class Call(Struct):
+class ModelCall(Struct):
     """A model was asked; `left` is when whoever asked went away before the end."""
 
     number: int
     model: str
     prompt: str
     finished: bool = False
-    left: float | None = None
+    disconnected_at: float | None = None
 
 
-class Ledger:
+class FakeModelServer:
     """A model server that writes down who asked what, and whether the answer was taken to its end."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[ModelCall] = []
         self.url = ""
         self._numbers = count(1)
 
@@ -56,43 +56,43 @@ class Ledger:
     def settings(self) -> str:
         return f'[providers.lab]\napi = "openai"\nbase_url = "{self.url}/v1"\n'
 
-    def of(self, model: str) -> list[Call]:
+    def calls_to_model(self, model: str) -> list[ModelCall]:
         return [call for call in self.calls if call.model == model]
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def handle_completion(self, request: web.Request) -> web.StreamResponse:
         asked = await request.json()
         prompt = "\n".join(str(said["content"]) for said in asked["messages"])
-        call = Call(next(self._numbers), asked["model"], prompt)
+        call = ModelCall(next(self._numbers), asked["model"], prompt)
         self.calls.append(call)
         try:
-            return await self._speak(request, call)
+            return await self._stream_answer(request, call)
         except (ConnectionError, asyncio.CancelledError):
-            call.left = time.monotonic()
+            call.disconnected_at = time.monotonic()
             raise
 
-    async def _speak(self, request: web.Request, call: Call) -> web.StreamResponse:
-        words, pace = PACES[self._pace(call.model)]
+    async def _stream_answer(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
+        words, pace = MODEL_SPEEDS[self._model_speed(call.model)]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(_delta(f"#{call.number} "))
+        await response.write(completion_chunk(f"#{call.number} "))
         for word in range(words):
             await asyncio.sleep(pace)
-            await response.write(_delta(f"w{word} "))
-        await response.write(_delta("", "stop") + b"data: [DONE]\n\n")
+            await response.write(completion_chunk(f"w{word} "))
+        await response.write(completion_chunk("", "stop") + b"data: [DONE]\n\n")
         await response.write_eof()
         call.finished = True
         return response
 
-    def _pace(self, model: str) -> str:
+    def _model_speed(self, model: str) -> str:
         kind = model.partition("-")[0]
-        if kind == ENDLESS_AT_FIRST:
-            return "endless" if len(self.of(model)) == 1 else "quick"
+        if kind == ENDLESS_ON_FIRST_CALL:
+            return "endless" if len(self.calls_to_model(model)) == 1 else "quick"
         return kind
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator["Ledger"]:
+    async def serve(self) -> AsyncIterator["FakeModelServer"]:
         app = web.Application(client_max_size=2**24)
-        app.router.add_post("/v1/chat/completions", self.answer)
+        app.router.add_post("/v1/chat/completions", self.handle_completion)
         runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.2, access_log=None)
         await runner.setup()
         try:
@@ -104,32 +104,32 @@ class Ledger:
             await runner.cleanup()
 
 
-def _delta(text: str, finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+def completion_chunk(text: str, finish_reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish_reason}
     return b"data: " + msgspec.json.encode({"choices": [choice]}) + b"\n\n"
 
 
-class Site:
+class ServerCluster:
     """A ledger, a database, and the servers on it."""
 
-    def __init__(self, folder: Path, url: str, ledger: Ledger, lease: float) -> None:
+    def __init__(self, folder: Path, url: str, model_server: FakeModelServer, lease_seconds: float) -> None:
         folder.mkdir(exist_ok=True)
-        self.ledger = ledger
+        self.model_server = model_server
         self.url = url
         self._folder = folder
-        self._lease = lease
+        self._lease_seconds = lease_seconds
         self.servers: list[MootServer] = []
         self.paused: set[MootServer] = set()
 
-    async def add(self, *, start: bool = True) -> MootServer:
+    async def add_server(self, *, start: bool = True) -> MootServer:
         folder = self._folder / f"server-{len(self.servers)}"
         folder.mkdir()
         server = MootServer(
             folder,
             self.url,
-            settings=self.ledger.settings,
+            settings=self.model_server.settings,
             MOOT_SECRET=SECRET,
-            MOOT_LEASE=str(self._lease),
+            MOOT_LEASE=str(self._lease_seconds),
         )
         self.servers.append(server)
         if start:
@@ -137,44 +137,46 @@ class Site:
         return server
 
     @property
-    def file(self) -> Path:
+    def database_file(self) -> Path:
         return Path(self.url.removeprefix("sqlite:///"))
 
-    def up(self) -> list[MootServer]:
+    def running_servers(self) -> list[MootServer]:
         there = [s for s in self.servers if s.process is not None and s.process.poll() is None]
         return [server for server in there if server not in self.paused]
 
-    async def ask(self, path: str, body: object, at: MootServer | None = None) -> Reply:
+    async def post_until_accepted(
+        self, path: str, body: object, on_server: MootServer | None = None
+    ) -> Reply:
         """Ask one, or whoever is there, until somebody answers; a key makes sure that it is done once."""
         headers = {"Idempotency-Key": f"key-{random.getrandbits(64)}"}
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
             while True:
-                for server in [at] if at else self.up():
+                for server in [on_server] if on_server else self.running_servers():
                     try:
                         reply = await server.post(path, body, headers)
-                    except GONE:
+                    except CONNECTION_ERRORS:
                         continue
                     if reply.status != 503:
                         assert reply.status in {200, 201, 202}, reply
                         return reply
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def get(self, path: str) -> Any:
-        async with asyncio.timeout(PATIENCE):
+    async def get_json(self, path: str) -> Any:
+        async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
             while True:
-                for server in self.up():
+                for server in self.running_servers():
                     try:
                         reply = await server.get(path)
-                    except GONE:
+                    except CONNECTION_ERRORS:
                         continue
                     if reply.status == 200:
                         return reply.body
                     assert reply.status == 503, reply
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def open(
-        self, mode: str, *models: str, rounds: int = 2, at: MootServer | None = None, **more: Any
-    ) -> "Reader":
+    async def open_discussion(
+        self, mode: str, *models: str, rounds: int = 2, on_server: MootServer | None = None, **more: Any
+    ) -> "RunReader":
         """Open a discussion, and read what is answered."""
         body = {
             "message": "What shall we do?",
@@ -184,19 +186,23 @@ class Site:
             "participants": [f"lab/{model}" for model in models],
             **more,
         }
-        started = (await self.ask("/api/discussions", body, at)).body
-        return Reader(self, started["discussion"]["id"], started["run"]["id"])
+        started = (await self.post_until_accepted("/api/discussions", body, on_server)).body
+        return RunReader(self, started["discussion"]["id"], started["run"]["id"])
 
-    async def say(self, discussion: str, at: MootServer | None = None) -> "Reader":
+    async def send_message(self, discussion: str, on_server: MootServer | None = None) -> "RunReader":
         words = {"message": "And then?"}
-        started = (await self.ask(f"/api/discussions/{discussion}/messages", words, at)).body
-        return Reader(self, discussion, started["run"]["id"])
+        started = (
+            await self.post_until_accepted(f"/api/discussions/{discussion}/messages", words, on_server)
+        ).body
+        return RunReader(self, discussion, started["run"]["id"])
 
-    async def go_on(self, discussion: str, turns: int) -> "Reader":
-        started = (await self.ask(f"/api/discussions/{discussion}/continue", {"turns": turns})).body
-        return Reader(self, discussion, started["run"]["id"])
+    async def continue_discussion(self, discussion: str, turns: int) -> "RunReader":
+        started = (
+            await self.post_until_accepted(f"/api/discussions/{discussion}/continue", {"turns": turns})
+        ).body
+        return RunReader(self, discussion, started["run"]["id"])
 
-    async def killed(self) -> None:
+    async def kill_and_restart(self) -> None:
         """Kill the only server, and start it again."""
         [server] = self.servers
         server.kill()
@@ -207,64 +213,68 @@ class Site:
             await server.close()
 
 
-SomeSite = TypeVar("SomeSite", bound=Site)
+ClusterType = TypeVar("SomeSite", bound=ServerCluster)
 
 
 @asynccontextmanager
-async def site(
-    kind: Kind, folder: Path, *, servers: int = 1, lease: float = 10.0, empty: bool = False
-) -> AsyncIterator[Site]:
+async def start_cluster(
+    kind: DatabaseKind, folder: Path, *, servers: int = 1, lease_seconds: float = 10.0, empty: bool = False
+) -> AsyncIterator[ServerCluster]:
     """Servers on a database that has all tables, or on one that is `empty`."""
-    database = database_url if empty else migrated_url
-    async with Ledger().serving() as ledger, database(kind, folder) as url:
-        here = Site(folder, url, ledger, lease)
+    database = database_url if empty else migrated_database_url
+    async with FakeModelServer().serve() as ledger, database(kind, folder) as url:
+        here = ServerCluster(folder, url, ledger, lease_seconds)
         try:
-            await asyncio.gather(*(here.add() for _ in range(servers)))
+            await asyncio.gather(*(here.add_server() for _ in range(servers)))
             yield here
         finally:
             await here.close()
 
 
 @asynccontextmanager
-async def manned(
-    place: type[SomeSite], models: Ledger, kind: Kind, folder: Path, lease: float = 10.0
-) -> AsyncIterator[SomeSite]:
+async def start_cluster_with_models(
+    cluster_type: type[ClusterType],
+    models: FakeModelServer,
+    kind: DatabaseKind,
+    folder: Path,
+    lease_seconds: float = 10.0,
+) -> AsyncIterator[ClusterType]:
     """A place of one server, with models of its own behind it."""
-    async with models.serving(), migrated_url(kind, folder) as url:
-        here = place(folder, url, models, lease)
+    async with models.serve(), migrated_database_url(kind, folder) as url:
+        here = cluster_type(folder, url, models, lease_seconds)
         try:
-            await here.add()
+            await here.add_server()
             yield here
         finally:
             await here.close()
 
 
-class Reader:
+class RunReader:
     """Reads one run to its end, from whichever server is there, and never twice or past a gap."""
 
-    def __init__(self, site: Site, discussion: str, run: str) -> None:
+    def __init__(self, cluster: ServerCluster, discussion: str, run: str) -> None:
         self.discussion = discussion
         self.run = run
         self.events: list[Any] = []
-        self.at: list[float] = []
-        self._site = site
+        self.received_at: list[float] = []
+        self._cluster = cluster
         self._task = asyncio.create_task(self._read())
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         return bool(self.events) and self.events[-1]["type"] == "run_ended"
 
     async def _read(self) -> None:
         place = count(1)
-        while not self.over:
-            up = self._site.up()
+        while not self.is_finished:
+            up = self._cluster.running_servers()
             if up:
-                with suppress(*GONE):
-                    await self._from(up[-next(place) % len(up)])
-            if not self.over:
-                await asyncio.sleep(AGAIN)
+                with suppress(*CONNECTION_ERRORS):
+                    await self._read_from(up[-next(place) % len(up)])
+            if not self.is_finished:
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def _from(self, server: MootServer) -> None:
+    async def _read_from(self, server: MootServer) -> None:
         headers = {"Last-Event-ID": str(len(self.events))}
         path = f"/api/runs/{self.run}/events"
         async with server.http.get(server.url + path, headers=headers) as response:
@@ -275,50 +285,50 @@ class Reader:
             async for piece in response.content.iter_any():
                 *blocks, rest = (rest + piece).split(b"\n\n")
                 for block in blocks:
-                    self._take(block.decode())
+                    self._append_event(block.decode())
 
-    def _take(self, block: str) -> None:
+    def _append_event(self, block: str) -> None:
         if block.startswith(":"):
             return
         number, _, data = block.removeprefix("id: ").partition("\ndata: ")
         assert number == str(len(self.events) + 1), f"{block} came after {len(self.events)}"
         self.events.append(msgspec.json.decode(data))
-        self.at.append(time.monotonic())
+        self.received_at.append(time.monotonic())
 
-    async def until(self, there: Callable[[list[Any]], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not there(self.events):
+    async def wait_until(self, condition: Callable[[list[Any]], bool]) -> None:
+        async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
+            while not condition(self.events):
                 if self._task.done():
                     self._task.result()
                     raise AssertionError(f"the run ended before: {self.events}")
                 await asyncio.sleep(0.005)
 
-    async def spoken(self, participants: int = 1) -> None:
+    async def wait_for_text(self, participants: int = 1) -> None:
         """Wait until so many have spoken."""
 
         def enough(events: list[Any]) -> bool:
             return len({e["participant"] for e in events if e["type"] == "text_delta"}) >= participants
 
-        await self.until(enough)
+        await self.wait_until(enough)
 
-    async def ended(self) -> str:
+    async def wait_for_end(self) -> str:
         """Wait for the end, and return how it ended."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS):
             await self._task
         status: str = self.events[-1]["status"]
         return status
 
-    async def check(self) -> list[Any]:
+    async def check_stored_answers(self) -> list[Any]:
         """Hold what was read against what is stored and what was asked; return the answers that are stored."""
-        await self.ended()
+        await self.wait_for_end()
         assert [event["seq"] for event in self.events] == list(range(1, len(self.events) + 1))
         kinds = Counter(event["type"] for event in self.events)
         assert kinds["run_started"] == kinds["run_ended"] == 1, kinds
-        assert self.events[-1]["status"] == (await self._site.get(f"/api/runs/{self.run}"))["status"]
-        again = Reader(self._site, self.discussion, self.run)
-        await again.ended()
+        assert self.events[-1]["status"] == (await self._cluster.get_json(f"/api/runs/{self.run}"))["status"]
+        again = RunReader(self._cluster, self.discussion, self.run)
+        await again.wait_for_end()
         assert again.events == self.events
-        opened = await self._site.get(f"/api/discussions/{self.discussion}?limit=100")
+        opened = await self._cluster.get_json(f"/api/discussions/{self.discussion}?limit=100")
         answers = [m for m in opened["messages"] if m["run"] == self.run and m["role"] == "assistant"]
         self._check_turns(answers)
         self._check_calls(answers)
@@ -349,11 +359,11 @@ class Reader:
         """Nobody was asked again once the answer was stored; and what is complete was given to its end."""
         for answer in answers:
             model = answer["model"].removeprefix("lab/")
-            if not (said := NUMBER.match(answer["content"])):
+            if not (said := CALL_NUMBER.match(answer["content"])):
                 assert (answer["content"], answer["status"] == "completed") == ("", False)
                 continue
             number = int(said[1])
-            calls = self._site.ledger.of(model)
+            calls = self._cluster.model_server.calls_to_model(model)
             given = next(call for call in calls if call.number == number)
             if answer["status"] == "completed":
                 assert given.finished, answer
@@ -365,7 +375,7 @@ class Reader:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[random.Random]:
+def seeded_random(seed: int) -> Iterator[random.Random]:
     """A source of chance that can be had again; the seed is told when something fails."""
     try:
         yield random.Random(seed)  # noqa: S311 - for moments, not for secrets
@@ -374,6 +384,6 @@ def seeded(seed: int) -> Iterator[random.Random]:
         raise
 
 
-def figure(words: str) -> None:
+def print_measurement(text: str) -> None:
     """Say what was measured, to those who want to see it (pytest -s)."""
-    sys.stdout.write(f"{words}\n")
+    sys.stdout.write(f"{text}\n")

@@ -12,9 +12,9 @@ from hypothesis import is_hypothesis_test, settings
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.providers.transport import Transport
 from moot.testing.provider_server import FakeProviderServer, serve_provider
-from tests.taking import LabServer
+from tests.taking import ProviderServerSetup
 
-HERE = Path(__file__).parent
+TESTS_FOLDER = Path(__file__).parent
 # The compiled modules are kept (in __pycache__) also where the environment says otherwise: else each worker compiles all
 # tests again, and each process that a test starts compiles all of Moot again.
 sys.dont_write_bytecode = False
@@ -39,7 +39,7 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the files that take longest first: whole systems, the page's own tests, the browser, everything else."""
-    long = [HERE, HERE / "web", HERE / "page"]
+    long = [TESTS_FOLDER, TESTS_FOLDER / "web", TESTS_FOLDER / "page"]
     items.sort(key=lambda item: long.index(item.path.parent) if item.path.parent in long else len(long))
     if _is_slow_ring(config):
         for item in items:
@@ -56,16 +56,16 @@ def _is_slow_ring(config: pytest.Config) -> bool:
 
 
 @pytest.fixture
-async def lab() -> AsyncIterator[LabServer]:
+async def provider_server() -> AsyncIterator[ProviderServerSetup]:
     served = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     transport = Transport()
     async with serve_provider(served) as url:
-        yield LabServer(served, url, transport)
+        yield ProviderServerSetup(served, url, transport)
         await transport.aclose()
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_provider_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests never see the keys or settings of whoever runs them."""
     for name in list(os.environ):
         if name.lower().endswith(("_api_key", "_base_url", "_proxy")) or name.startswith("MOOT_"):

@@ -17,71 +17,71 @@ import pytest
 from moot.engine.runs.dbos import prepare_dbos_database
 from moot.store.database import Database
 from moot.store.migrate import migrate
-from tests.alone import alone
-from tests.dialects import share
-from tests.postgres import PREFIX, address_of, in_memory, server
+from tests.alone import hold_process_lock
+from tests.dialects import register_shared_dialects
+from tests.postgres import DATABASE_PREFIX, database_address, postgres_server_url, temporary_folder
 
-Kind = Literal["sqlite", "postgres"]
-KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
+DatabaseKind = Literal["sqlite", "postgres"]
+DATABASE_KINDS: tuple[DatabaseKind, ...] = ("sqlite", "postgres")
 # For tests of code that has no SQL of its own: what it stores is tested on both databases in tests/store.
 SLOW_ON_POSTGRES = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))
 # For what differs by database, where the fixture `database` has SQLite alone in the first ring.
-ON_BOTH_DATABASES = pytest.mark.parametrize("database", KINDS, indirect=True)
+ON_BOTH_DATABASES = pytest.mark.parametrize("database", DATABASE_KINDS, indirect=True)
 
-MIGRATING = Lock()
-share()
+MIGRATION_LOCK = Lock()
+register_shared_dialects()
 
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """For tests that make databases: a folder in memory, so that they need not wait for the disk."""
-    with tempfile.TemporaryDirectory(prefix="moot-test-", dir=in_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="moot-test-", dir=temporary_folder()) as folder:
         yield Path(folder)
 
 
 @asynccontextmanager
-async def database_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
+async def database_url(kind: DatabaseKind, folder: Path) -> AsyncIterator[str]:
     """An empty database of its own for a test."""
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'moot.db'}"
         return
-    async with _postgres("template1") as url:
+    async with _copy_postgres_database("template1") as url:
         yield url
 
 
 @asynccontextmanager
-async def _postgres(pattern: str) -> AsyncIterator[str]:
+async def _copy_postgres_database(template: str) -> AsyncIterator[str]:
     """A database that begins as a copy of another."""
-    address = await asyncio.to_thread(server)
-    name = f"{PREFIX}_{uuid4().hex}"
+    address = await asyncio.to_thread(postgres_server_url)
+    name = f"{DATABASE_PREFIX}_{uuid4().hex}"
     admin = await asyncpg.connect(address)
     try:
         # To copy files is the cheaper way for a server whose files are in memory.
-        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {pattern} STRATEGY FILE_COPY")
-        yield address_of(name)
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+        yield database_address(name)
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await admin.close()
 
 
 @asynccontextmanager
-async def migrated_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
+async def migrated_database_url(kind: DatabaseKind, folder: Path) -> AsyncIterator[str]:
     """A database of its own for a test, with all tables: a copy of one that was migrated."""
     if kind == "sqlite":
-        await asyncio.to_thread(write_migrated, folder)
+        await asyncio.to_thread(write_migrated_database, folder)
         yield f"sqlite:///{folder / 'moot.db'}"
         return
-    async with _postgres(await asyncio.to_thread(migrated_pattern)) as url:
+    async with _copy_postgres_database(await asyncio.to_thread(migrated_template_name)) as url:
         yield url
 
 
 @asynccontextmanager
-async def migrated(kind: Kind, folder: Path) -> AsyncIterator[Database]:
-    async with migrated_url(kind, folder) as url, Database(url) as database:
+async def open_migrated_database(kind: DatabaseKind, folder: Path) -> AsyncIterator[Database]:
+    async with migrated_database_url(kind, folder) as url, Database(url) as database:
         yield database
 
 
-def write_migrated(folder: Path) -> None:
+def write_migrated_database(folder: Path) -> None:
     """Write a SQLite database with all tables into a folder, and the books of DBOS beside it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, content in migrated_files().items():
@@ -90,47 +90,47 @@ def write_migrated(folder: Path) -> None:
 
 def migrated_files() -> dict[str, bytes]:
     """Return the contents of the database and of the books of DBOS, by the names of their files."""
-    with MIGRATING:
-        return _migrated_files()
+    with MIGRATION_LOCK:
+        return _cached_migrated_files()
 
 
 @cache
-def _migrated_files() -> dict[str, bytes]:
+def _cached_migrated_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="moot-db-") as folder:
         path = Path(folder, "moot.db")
-        asyncio.run(_migrate(f"sqlite:///{path}", with_books=True))
+        asyncio.run(_migrate_database(f"sqlite:///{path}", with_dbos=True))
         assert not list(path.parent.glob("*-wal"))  # all of it is in the files
         return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-def migrated_pattern() -> str:
+def migrated_template_name() -> str:
     """Return the name of a database of Postgres to which nobody connects, so that it can be copied."""
-    with MIGRATING:
-        return _migrated_pattern()
+    with MIGRATION_LOCK:
+        return _cached_template_name()
 
 
 @cache
-def _migrated_pattern() -> str:
-    address = server()
-    with alone("postgres"):  # one process makes it for all
-        return asyncio.run(_made(address, f"{PREFIX}_pattern"))
+def _cached_template_name() -> str:
+    address = postgres_server_url()
+    with hold_process_lock("postgres"):  # one process makes it for all
+        return asyncio.run(_create_template(address, f"{DATABASE_PREFIX}_pattern"))
 
 
-async def _made(address: str, name: str) -> str:
+async def _create_template(address: str, name: str) -> str:
     """Make the pattern if it is not there. It has another name until it is complete."""
-    draft = f"{PREFIX}_draft"
+    draft = f"{DATABASE_PREFIX}_draft"
     admin = await asyncpg.connect(address)
     if await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name) is None:
         await admin.execute(f"DROP DATABASE IF EXISTS {draft} WITH (FORCE)")
         await admin.execute(f"CREATE DATABASE {draft}")
-        await _migrate(address_of(draft))
+        await _migrate_database(database_address(draft))
         await admin.execute(f"ALTER DATABASE {draft} RENAME TO {name}")
     await admin.close()
     return name
 
 
-async def _migrate(url: str, *, with_books: bool = False) -> None:
+async def _migrate_database(url: str, *, with_dbos: bool = False) -> None:
     async with Database(url) as database:
         await migrate(database)
-        if with_books:
+        if with_dbos:
             await prepare_dbos_database(import_module("dbos"), database)

@@ -14,21 +14,21 @@ from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
-STATEMENTS = 5_000  # more than Moot has
+MAX_STATEMENTS = 5_000  # more than Moot has
 
 
-class Shared(DefaultDialect):
+class SharedDialect(DefaultDialect):
     """A dialect of which there is one object, whatever creates an engine with it."""
 
     supports_statement_cache = True
-    _only: Self | None = None
-    _compiled: LRUCache[Any, Any]
+    _instance: Self | None = None
+    _compiled_cache: LRUCache[Any, Any]
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-            cls._compiled = LRUCache(STATEMENTS)
-        return cls._only
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+            cls._compiled_cache = LRUCache(MAX_STATEMENTS)
+        return cls._instance
 
     def __init__(self, dbapi: Any, **options: Any) -> None:
         """Begin once. All engines must ask for the same."""
@@ -46,18 +46,18 @@ class Shared(DefaultDialect):
 
     @classmethod
     def engine_created(cls, engine: Engine) -> None:
-        engine.update_execution_options(compiled_cache=cls._compiled)
+        engine.update_execution_options(compiled_cache=cls._compiled_cache)
 
 
-class SharedSQLite(Shared, SQLiteDialect_aiosqlite):
+class SharedSQLite(SharedDialect, SQLiteDialect_aiosqlite):
     supports_statement_cache = True
 
 
-class SharedPostgres(Shared, PGDialect_asyncpg):
+class SharedPostgres(SharedDialect, PGDialect_asyncpg):
     supports_statement_cache = True
 
 
-def share() -> None:
+def register_shared_dialects() -> None:
     """Let every engine that is created from now on have the shared dialects."""
     registry.register("sqlite.aiosqlite", __name__, SharedSQLite.__name__)
     registry.register("postgresql.asyncpg", __name__, SharedPostgres.__name__)

@@ -28,10 +28,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from tests.alone import alone
+from tests.alone import hold_process_lock
 
 ROOT = Path(__file__).parent.parent
-LOADED = [  # also what Moot would load late, when it is used
+PRELOADED_MODULES = [  # also what Moot would load late, when it is used
     "moot.cli.main",
     "moot.cli.ask",
     "moot.cli.chat.session",
@@ -74,17 +74,17 @@ LOADED = [  # also what Moot would load late, when it is used
     "uvloop",
     "xllamacpp",
 ]
-MAIN = """\
+SERVER_PROGRAM = """\
 import sys
 sys.path[0] = sys.argv[1]
 from tests.fork_server import serve
 serve(int(sys.argv[2]), sys.argv[3])
 """
-SIZE = struct.Struct("!I")  # the length of a request, sent before it
-NUMBER = struct.Struct("!i")  # a process id, then an exit code
+REQUEST_LENGTH = struct.Struct("!I")  # the length of a request, sent before it
+RESULT_NUMBER = struct.Struct("!i")  # a process id, then an exit code
 BLOCKED_SIGNALS = {signal.SIGINT, signal.SIGCHLD}  # until a fork has its own handlers
 # A `moot` for the PATH of a shell: it passes its arguments and streams on, and exits with the code of the fork.
-CLIENT = """\
+CLIENT_SCRIPT = """\
 #!{python} -IS
 import os, pickle, socket, struct, sys
 request = pickle.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), False, None))
@@ -117,7 +117,7 @@ class Request(NamedTuple):
     prepare: Callable[[], None] | None  # called in the fork before `moot` starts
 
 
-class Child:
+class ForkedProcess:
     """A running `moot`, with the interface of `subprocess.Popen`."""
 
     def __init__(
@@ -132,48 +132,48 @@ class Child:
     ) -> None:
         request = Request(list(arguments), str(folder), dict(environment), at_terminal, prepare)
         self.returncode: int | None = None
-        self._reading = threading.Lock()
-        self._numbers, theirs = os.pipe()
+        self._read_lock = threading.Lock()
+        self._result_pipe, theirs = os.pipe()
         try:
-            _send(pickle.dumps(tuple(request)), [*streams, theirs])
+            _send_request(pickle.dumps(tuple(request)), [*streams, theirs])
         finally:
             os.close(theirs)
-        self.pid = self._number()
+        self.pid = self._read_number()
 
     def poll(self) -> int | None:
-        return self._ended_within(0)
+        return self._exit_code_within(0)
 
     def wait(self, timeout: float) -> int:
-        code = self._ended_within(timeout)
+        code = self._exit_code_within(timeout)
         if code is None:
             raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
         return code
 
-    def send_signal(self, sign: int) -> None:
+    def send_signal(self, signal_number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, sign)
+            os.kill(self.pid, signal_number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def _ended_within(self, seconds: float) -> int | None:
-        with self._reading:
+    def _exit_code_within(self, seconds: float) -> int | None:
+        with self._read_lock:
             if self.returncode is None:
                 ready = select.poll()
-                ready.register(self._numbers, select.POLLIN)
+                ready.register(self._result_pipe, select.POLLIN)
                 if ready.poll(seconds * 1000):
-                    self.returncode = self._number()
-                    os.close(self._numbers)
+                    self.returncode = self._read_number()
+                    os.close(self._result_pipe)
             return self.returncode
 
-    def _number(self) -> int:
-        came = os.read(self._numbers, NUMBER.size)
+    def _read_number(self) -> int:
+        came = os.read(self._result_pipe, RESULT_NUMBER.size)
         assert came, "the fork server has ended: standard error says why"
-        number: int = NUMBER.unpack(came)[0]
+        number: int = RESULT_NUMBER.unpack(came)[0]
         return number
 
 
-class LoggingChild(Child):
+class LoggedProcess(ForkedProcess):
     """A `moot` whose output goes to a log file."""
 
     def __init__(
@@ -191,43 +191,43 @@ class LoggingChild(Child):
 
 def install_client(folder: Path) -> Path:
     """Write a `moot` into a folder for the PATH of a shell; a call of it is a fork, too."""
-    _connection()
+    _server_connection()
     client = folder / "moot"
-    client.write_text(CLIENT.format(python=sys.executable, address=str(_address())))
+    client.write_text(CLIENT_SCRIPT.format(python=sys.executable, address=str(_socket_path())))
     client.chmod(0o755)
     return folder
 
 
-_sending = threading.Lock()
+_send_lock = threading.Lock()
 
 
-def _send(request: bytes, descriptors: Sequence[int]) -> None:
-    with _sending:
-        connection = _connection()
-        socket.send_fds(connection, [SIZE.pack(len(request))], descriptors)
+def _send_request(request: bytes, descriptors: Sequence[int]) -> None:
+    with _send_lock:
+        connection = _server_connection()
+        socket.send_fds(connection, [REQUEST_LENGTH.pack(len(request))], descriptors)
         connection.sendall(request)
 
 
-def _address() -> Path:
+def _socket_path() -> Path:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     return Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{run}.sock")
 
 
 @cache
-def _connection() -> socket.socket:
+def _server_connection() -> socket.socket:
     """Connect to the fork server of this test run; the first worker starts it."""
     connection = socket.socket(socket.AF_UNIX)
-    with alone("fork-server"):
+    with hold_process_lock("fork-server"):
         try:
-            connection.connect(str(_address()))
+            connection.connect(str(_socket_path()))
         except (FileNotFoundError, ConnectionRefusedError):
-            _address().unlink(missing_ok=True)
-            _start(_address())
-            connection.connect(str(_address()))
+            _socket_path().unlink(missing_ok=True)
+            _start_server(_socket_path())
+            connection.connect(str(_socket_path()))
     return connection
 
 
-def _start(address: Path) -> None:
+def _start_server(address: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         before = os.umask(0o177)
         try:
@@ -236,7 +236,7 @@ def _start(address: Path) -> None:
             os.umask(before)
         listener.listen()
         subprocess.Popen(  # noqa: S603 - ourselves
-            [sys.executable, "-c", MAIN, str(ROOT), str(listener.fileno()), str(address)],
+            [sys.executable, "-c", SERVER_PROGRAM, str(ROOT), str(listener.fileno()), str(address)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env={"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"},
@@ -251,22 +251,22 @@ class ForkServer:
         self._listener = listener
         self._address = address
         self._clients: list[socket.socket] = []
-        self._numbers: dict[int, int] = {}  # by process id, the pipe that gets its exit code
-        self._woken, waking = socket.socketpair()
+        self._result_pipes: dict[int, int] = {}  # by process id, the pipe that gets its exit code
+        self._wakeup_receiver, waking = socket.socketpair()
         waking.setblocking(False)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waking.fileno())
-        self._waking = waking
+        self._wakeup_sender = waking
 
     def next_request(self) -> tuple[bytes, list[int]]:
         """Serve for ever. Returns only in a fork: its request and its descriptors."""
         while True:
-            ready, _, _ = select.select([self._listener, self._woken, *self._clients], [], [])
+            ready, _, _ = select.select([self._listener, self._wakeup_receiver, *self._clients], [], [])
             if self._listener in ready:
                 self._clients.append(self._listener.accept()[0])
-            if self._woken in ready:
-                self._woken.recv(4096)
+            if self._wakeup_receiver in ready:
+                self._wakeup_receiver.recv(4096)
                 self._report_exits()
             for client in [one for one in self._clients if one in ready]:
                 if (request := self._read_request(client)) is not None and self._fork(request[1]):
@@ -275,13 +275,13 @@ class ForkServer:
                 self._close()
 
     def _read_request(self, client: socket.socket) -> tuple[bytes, list[int]] | None:
-        size, descriptors, _, _ = socket.recv_fds(client, SIZE.size, 4)
+        size, descriptors, _, _ = socket.recv_fds(client, REQUEST_LENGTH.size, 4)
         if not size:
             self._clients.remove(client)
             client.close()
             return None
         with client.makefile("rb", buffering=0) as file:
-            request, wanted = b"", SIZE.unpack(size)[0]
+            request, wanted = b"", REQUEST_LENGTH.unpack(size)[0]
             while len(request) < wanted:
                 request += file.read(wanted - len(request)) or b""
         return request, descriptors
@@ -297,8 +297,8 @@ class ForkServer:
         *streams, numbers = descriptors
         for descriptor in streams:
             os.close(descriptor)
-        self._numbers[pid] = numbers
-        os.write(numbers, NUMBER.pack(pid))
+        self._result_pipes[pid] = numbers
+        os.write(numbers, RESULT_NUMBER.pack(pid))
         return False
 
     def _clean_up_fork(self) -> None:
@@ -306,19 +306,19 @@ class ForkServer:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for one in (self._listener, self._woken, self._waking, *self._clients):
+        for one in (self._listener, self._wakeup_receiver, self._wakeup_sender, *self._clients):
             one.close()
-        for numbers in self._numbers.values():
+        for numbers in self._result_pipes.values():
             os.close(numbers)
 
     def _report_exits(self) -> None:
-        while self._numbers:
+        while self._result_pipes:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            numbers = self._numbers.pop(pid)
+            numbers = self._result_pipes.pop(pid)
             with contextlib.suppress(BrokenPipeError):
-                os.write(numbers, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+                os.write(numbers, RESULT_NUMBER.pack(os.waitstatus_to_exitcode(status)))
             os.close(numbers)
 
     def _close(self) -> None:
@@ -330,7 +330,7 @@ class ForkServer:
 
 def serve(listener: int, address: str) -> NoReturn:
     """Load Moot and fork on request. Each fork runs `moot` and ends here."""
-    for name in LOADED:
+    for name in PRELOADED_MODULES:
         importlib.import_module(name)
     apps = importlib.import_module("tests.server.apps")
     apps.build_ahead()
@@ -340,7 +340,7 @@ def serve(listener: int, address: str) -> NoReturn:
     code: object = 1
     try:
         apps.use_what_was_built()
-        _prepare(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
+        _set_up_process(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
         from moot.cli.main import main  # noqa: PLC0415 - it is loaded by now
 
         main()
@@ -349,10 +349,10 @@ def serve(listener: int, address: str) -> NoReturn:
         code = ended.code
     except BaseException:  # noqa: BLE001 - as Python does with an exception that was not caught
         traceback.print_exc()
-    _end(code)
+    _exit_process(code)
 
 
-def _end(code: object) -> NoReturn:
+def _exit_process(code: object) -> NoReturn:
     """End as Python does, but do not unload modules: that takes longer than most commands."""
     if code is not None and not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
@@ -369,7 +369,7 @@ def _end(code: object) -> NoReturn:
     os._exit(number)
 
 
-def _prepare(request: Request, descriptors: list[int]) -> None:
+def _set_up_process(request: Request, descriptors: list[int]) -> None:
     """Set folder, environment, streams and arguments as the script `moot` would find them."""
     os.environ.clear()
     os.environ.update(request.environment)
@@ -380,16 +380,16 @@ def _prepare(request: Request, descriptors: list[int]) -> None:
     if request.at_terminal:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    sys.stdin = sys.__stdin__ = _stream(0, "surrogateescape")  # type: ignore[misc]
-    sys.stdout = sys.__stdout__ = _stream(1, "surrogateescape")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace")  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = _open_standard_stream(0, "surrogateescape")  # type: ignore[misc]
+    sys.stdout = sys.__stdout__ = _open_standard_stream(1, "surrogateescape")  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _open_standard_stream(2, "backslashreplace")  # type: ignore[misc]
     sys.argv = ["moot", *request.arguments]
     if request.prepare is not None:
         request.prepare()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
 
 
-def _stream(number: int, errors: str) -> TextIOWrapper:
+def _open_standard_stream(number: int, errors: str) -> TextIOWrapper:
     """Open a standard stream as Python does where the encoding is UTF-8."""
     lines = number == 2 or os.isatty(number)
     binary = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115 - stays open until the process ends

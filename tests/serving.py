@@ -12,15 +12,17 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from tests.cli.process import Moot
-from tests.databases import write_migrated
-from tests.fork_server import LoggingChild
+from tests.cli.process import MootCli
+from tests.databases import write_migrated_database
+from tests.fork_server import LoggedProcess
 
-SECONDS = 120.0
-LOOK_SECONDS = 0.02
+SERVER_TIMEOUT_SECONDS = 120.0
+POLL_SECONDS = 0.02
 RATES = ("messages", "debates", "model_calls")
-UNHURRIED = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait
-LISTENING = re.compile(r"moot: listening on (http://\S+);")
+UNLIMITED_RATES = "\n[rates]\n" + "".join(
+    f"{name}_a_minute = 1_000_000\n" for name in RATES
+)  # tests do not wait
+LISTENING_LINE = re.compile(r"moot: listening on (http://\S+);")
 
 
 class Reply(Struct, frozen=True):
@@ -35,7 +37,7 @@ class Reply(Struct, frozen=True):
         return msgspec.json.decode(self.text) if "json" in self.headers.get("Content-Type", "") else self.text
 
 
-class Frame(Struct, frozen=True):
+class ServerSentEvent(Struct, frozen=True):
     """One server-sent event; `id` is None where it has no number."""
 
     id: int | None
@@ -55,12 +57,12 @@ class MootServer:
         host: str = "127.0.0.1",
         **environment: str,
     ) -> None:
-        self.moot = Moot(folder)
+        self.moot = MootCli(folder)
         self.moot.environment |= {"XDG_DATA_HOME": str(folder / "data"), **environment}
         if database_url is not None:
             self.moot.environment["MOOT_DATABASE_URL"] = database_url
-        self.settings = self.moot.write(
-            "moot.toml", settings if "[rates]" in settings else settings + UNHURRIED
+        self.settings = self.moot.write_file(
+            "moot.toml", settings if "[rates]" in settings else settings + UNLIMITED_RATES
         )
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
@@ -68,56 +70,59 @@ class MootServer:
         self.prepare: Callable[[], None] | None = None  # called in the process before `moot` starts
         self.headers: Mapping[str, str] = {}  # of every request, beside those that it brings itself
         self.url = ""
-        self.process: LoggingChild | None = None
+        self.process: LoggedProcess | None = None
         self.http = aiohttp.ClientSession(
-            cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(sock_read=SECONDS)
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(sock_read=SERVER_TIMEOUT_SECONDS),
         )
 
     async def start(self) -> None:
         """Start, or start again, and wait until requests are served."""
         if "MOOT_DATABASE_URL" not in self.moot.environment and not self.data.exists():
-            await asyncio.to_thread(write_migrated, self.data)
-        told = len(self.logged())
-        self.process = LoggingChild(
+            await asyncio.to_thread(write_migrated_database, self.data)
+        told = len(self.read_log())
+        self.process = LoggedProcess(
             self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare
         )
-        self.url = await self._address(told)
+        self.url = await self._wait_for_address(told)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready
 
-    async def _address(self, told: int) -> str:
-        async with asyncio.timeout(SECONDS):
-            while not (found := LISTENING.search(self.logged(), told)):
-                assert self.running.poll() is None, f"the server ended: {self.logged()[told:]}"
-                await asyncio.sleep(LOOK_SECONDS)
+    async def _wait_for_address(self, log_offset: int) -> str:
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            while not (found := LISTENING_LINE.search(self.read_log(), log_offset)):
+                assert self.running_process.poll() is None, (
+                    f"the server ended: {self.read_log()[log_offset:]}"
+                )
+                await asyncio.sleep(POLL_SECONDS)
         return found[1]
 
-    def logged(self) -> str:
+    def read_log(self) -> str:
         return self.log.read_text("utf-8") if self.log.exists() else ""
 
     @property
-    def running(self) -> LoggingChild:
+    def running_process(self) -> LoggedProcess:
         assert self.process is not None
         return self.process
 
     def kill(self) -> None:
         """End it as a power cut would."""
-        self.running.kill()
-        self.running.wait(SECONDS)
+        self.running_process.kill()
+        self.running_process.wait(SERVER_TIMEOUT_SECONDS)
 
     def pause(self) -> None:
-        self.running.send_signal(signal.SIGSTOP)
+        self.running_process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        self.running.send_signal(signal.SIGCONT)
+    def resume(self) -> None:
+        self.running_process.send_signal(signal.SIGCONT)
 
-    async def end(self) -> int:
+    async def terminate(self) -> int:
         """Tell it to end, and return the code with which it did."""
-        self.running.send_signal(signal.SIGTERM)
-        return await self.ended()
+        self.running_process.send_signal(signal.SIGTERM)
+        return await self.wait_for_exit()
 
-    async def ended(self) -> int:
-        return await asyncio.to_thread(self.running.wait, SECONDS)
+    async def wait_for_exit(self) -> int:
+        return await asyncio.to_thread(self.running_process.wait, SERVER_TIMEOUT_SECONDS)
 
     async def call(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
@@ -138,7 +143,7 @@ class MootServer:
 
     async def events(
         self, path: str, headers: Mapping[str, str] | None = None, body: object = None
-    ) -> AsyncGenerator[Frame, None]:
+    ) -> AsyncGenerator[ServerSentEvent, None]:
         """Yield the events of a stream until it ends; a body is posted. Whoever leaves earlier closes this."""
         method = "GET" if body is None else "POST"
         sent = {**self.headers, **(headers or {})}
@@ -148,11 +153,11 @@ class MootServer:
             async for piece in response.content.iter_any():
                 *blocks, rest = (rest + piece).split(b"\n\n")
                 for block in blocks:
-                    if (frame := _frame(block.decode())) is not None:
+                    if (frame := _parse_event(block.decode())) is not None:
                         yield frame
             assert not rest, "the stream ended inside an event"
 
-    async def heard(self, run: str, after: int = 0) -> list[Any]:
+    async def run_events(self, run: str, after: int = 0) -> list[Any]:
         """Return all events of a run after a number, once it is over."""
         return [frame.data async for frame in self.events(f"/api/runs/{run}/events?after={after}")]
 
@@ -160,19 +165,19 @@ class MootServer:
         await self.http.close()
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(SECONDS)
+            self.process.wait(SERVER_TIMEOUT_SECONDS)
 
 
-def _frame(block: str) -> Frame | None:
+def _parse_event(block: str) -> ServerSentEvent | None:
     fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":"))
     if not fields:
         return None
     id = int(fields["id"]) if "id" in fields else None
-    return Frame(id, fields.get("event", "message"), msgspec.json.decode(fields["data"]))
+    return ServerSentEvent(id, fields.get("event", "message"), msgspec.json.decode(fields["data"]))
 
 
 @asynccontextmanager
-async def serving(
+async def run_moot_server(
     folder: Path,
     database_url: str | None = None,
     prepare: Callable[[], None] | None = None,

@@ -14,25 +14,25 @@ from moot.testing.provider_server import FakeProviderServer
 from moot.types.events import Event, TurnKey
 from moot.types.requests import ModelRequest, user_message
 
-KEY = "sk-canary-0123456789abcdef"
-PATIENT = Limits(idle=60.0, total=120.0, characters=200_000)
+API_KEY = "sk-canary-0123456789abcdef"
+GENEROUS_LIMITS = Limits(idle=60.0, total=120.0, characters=200_000)
 
 
-class Taken(Struct):
+class ProviderTurn(Struct):
     """A turn that was taken: what it came to and the events on the way."""
 
     result: StreamResult
     events: list[Event]
 
 
-async def take(
+async def run_provider_turn(
     provider: Provider,
     model: str,
     *,
-    limits: Limits = PATIENT,
+    limits: Limits = GENEROUS_LIMITS,
     stop: StopSignal | None = None,
     request: ModelRequest | None = None,
-) -> Taken:
+) -> ProviderTurn:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
@@ -40,21 +40,21 @@ async def take(
 
     asked = request or ModelRequest(model=model, messages=(user_message("What is a moot?"),))
     result = await consume_stream(
-        provider.stream_chunks(asked, KEY), TurnKey("alpha"), stop or StopSignal(), limits, emit
+        provider.stream_chunks(asked, API_KEY), TurnKey("alpha"), stop or StopSignal(), limits, emit
     )
-    return Taken(result, events)
+    return ProviderTurn(result, events)
 
 
-class LabServer(Struct):
+class ProviderServerSetup(Struct):
     """The lab and its address, with a real adapter for each wire format."""
 
-    lab: FakeProviderServer
+    fake_server: FakeProviderServer
     url: str
     transport: Transport
 
-    def provider(self, api: Api) -> HttpProvider:
+    def create_provider(self, api: Api) -> HttpProvider:
         base = f"{self.url}/v1beta" if api == "google" else f"{self.url}/v1"
         return HttpProvider(api, WIRE_FORMATS[api](), base, self.transport)
 
-    def add(self, **scripts: Script) -> None:
-        self.lab.scripts.by_name.update(scripts)
+    def add_scripts(self, **scripts: Script) -> None:
+        self.fake_server.scripts.by_name.update(scripts)

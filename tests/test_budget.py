@@ -10,89 +10,92 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from moot.app.container import Services, opened
+from moot.app.container import Services, open_services
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.settings import RateSettings, Settings
 from moot.types.requests import ModelRequest
-from tests.databases import KINDS, Kind, migrated_url
-from tests.server.talking import SECRET
+from tests.databases import DATABASE_KINDS, DatabaseKind, migrated_database_url
+from tests.server.talking import ENCRYPTION_SECRET
 
 # tests/engine/test_hall.py shows a rush on both databases within one process, without a server or a model.
 pytestmark = pytest.mark.slow
 
-RUSHES = (20, 200)
-ENOUGH_FOR = 10
-MANY = 1_000_000
+REQUEST_COUNTS = (20, 200)
+AFFORDABLE_RUNS = 10
+UNLIMITED = 1_000_000
 RATES = RateSettings(
-    calls_a_minute=MANY, messages_a_minute=MANY, messages_burst=MANY, model_calls_a_minute=MANY
+    calls_a_minute=UNLIMITED,
+    messages_a_minute=UNLIMITED,
+    messages_burst=UNLIMITED,
+    model_calls_a_minute=UNLIMITED,
 )
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
 
-class Counting(ScriptedProvider):
+class CountingProvider(ScriptedProvider):
     """A model that answers in a few words, once it is let; and how often it was asked."""
 
     def __init__(self) -> None:
         super().__init__(Scripts({"dear": Script(answer="A meeting.", price=1000)}))
-        self.asked = 0
+        self.request_count = 0
         self.may_answer = asyncio.Event()
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked += 1
+        self.request_count += 1
         await self.may_answer.wait()
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
 @asynccontextmanager
-async def served(
-    url: str, models: Counting, budget: float | None
+async def serve_app(
+    url: str, models: CountingProvider, budget: float | None
 ) -> AsyncIterator[tuple[Services, AsyncClient]]:
     settings = Settings(database_url=url, budget=budget, rates=RATES)
-    async with opened(settings, {"MOOT_SECRET": SECRET}, "http://localhost/") as house:
+    async with open_services(settings, {"MOOT_SECRET": ENCRYPTION_SECRET}, "http://localhost/") as house:
         house.registry._providers["scripted"] = models
-        transport = ASGITransport(app=await house.app(settings, loopback=True))
+        transport = ASGITransport(app=await house.build_asgi_app(settings, loopback=True))
         async with AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
             yield house, client
         await house.shutdown_services()
 
 
-async def all_over(client: AsyncClient) -> None:
+async def wait_until_nothing_reserved(client: AsyncClient) -> None:
     """Wait until nothing is reserved any more."""
     async with asyncio.timeout(60):
         while (await client.get("/api/budget")).json()["reserved"]:
             await asyncio.sleep(0.02)
 
 
-async def asked(client: AsyncClient) -> Any:
+async def create_discussion(client: AsyncClient) -> Any:
     while (reply := await client.post("/api/discussions", json=QUESTION)).status_code == 503:
         await asyncio.sleep(0.1)  # the database is busy: whoever wants an answer asks again
     return reply
 
 
-@pytest.mark.parametrize("rush", RUSHES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rush", REQUEST_COUNTS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_of_a_rush_on_a_budget_for_ten_at_most_ten_reach_the_provider(
-    kind: Kind, rush: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: DatabaseKind, rush: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    models = Counting()
-    async with migrated_url(kind, tmp_path) as url:
-        async with served(url, models, None) as (_, client):
+    models = CountingProvider()
+    async with migrated_database_url(kind, tmp_path) as url:
+        async with serve_app(url, models, None) as (_, client):
             estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost"]
-        async with served(url, models, estimate * (ENOUGH_FOR + 0.5)) as (_, client):
-            replies = await asyncio.gather(*(asked(client) for _ in range(rush)))
+        async with serve_app(url, models, estimate * (AFFORDABLE_RUNS + 0.5)) as (_, client):
+            replies = await asyncio.gather(*(create_discussion(client) for _ in range(rush)))
             assert Counter(reply.status_code for reply in replies) == {
-                201: ENOUGH_FOR,
-                402: rush - ENOUGH_FOR,
+                201: AFFORDABLE_RUNS,
+                402: rush - AFFORDABLE_RUNS,
             }
             models.may_answer.set()
-            await all_over(client)
-            assert models.asked == ENOUGH_FOR
+            await wait_until_nothing_reserved(client)
+            assert models.request_count == AFFORDABLE_RUNS
             assert (await client.get("/api/budget")).json()["left"] > estimate
-            assert (await asked(client)).status_code == 201, (
+            assert (await create_discussion(client)).status_code == 201, (
                 "the answers were cheaper than they might have been"
             )
-            await all_over(client)
+            await wait_until_nothing_reserved(client)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.serving import MootServer, serving
+from tests.serving import MootServer, run_moot_server
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MootServer]:
-    async with serving(tmp_path_factory.mktemp("served"), settings=SETTINGS) as server:
+    async with run_moot_server(tmp_path_factory.mktemp("served"), settings=SETTINGS) as server:
         yield server
 
 
@@ -96,7 +96,7 @@ async def test_the_sdk_understands_what_is_refused(client: "AsyncOpenAI") -> Non
 
 async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: "AsyncOpenAI") -> None:
     opened = await server.post("/api/discussions", {"message": "One?", "participants": ["scripted/echo"]})
-    await server.heard(opened.body["run"]["id"])
+    await server.run_events(opened.body["run"]["id"])
     place = opened.body["discussion"]["id"]
     reply = await client.chat.completions.create(
         model="moot/single",
@@ -111,7 +111,7 @@ async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: "Async
 async def test_where_accounts_are_needed_the_key_is_a_token(tmp_path: Path) -> None:
     import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
 
-    async with serving(tmp_path, settings=SETTINGS, MOOT_AUTH="accounts") as server:
+    async with run_moot_server(tmp_path, settings=SETTINGS, MOOT_AUTH="accounts") as server:
         made = await asyncio.to_thread(server.moot, "user", "add", "ada", stdin="correct horse\n")
         assert made.returncode == 0, made.stderr
         login = await server.post("/api/login", {"name": "ada", "password": "correct horse"})
@@ -126,14 +126,14 @@ async def test_where_accounts_are_needed_the_key_is_a_token(tmp_path: Path) -> N
                         await client.models.list()
 
 
-def _configure(folder: Path, url: str) -> None:
+def _write_llm_config(folder: Path, url: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "extra-openai-models.yaml").write_text(LLM_MODELS.format(url=url))
 
 
-async def llm(server: MootServer, folder: Path, *arguments: str) -> tuple[int, str, str]:
+async def run_llm(server: MootServer, folder: Path, *arguments: str) -> tuple[int, str, str]:
     """Run `llm` in a folder of its own; plugins that happen to be installed here are left out."""
-    _configure(folder, server.url)
+    _write_llm_config(folder, server.url)
     environment = {"PATH": os.environ["PATH"], "LLM_USER_PATH": str(folder), "LLM_LOAD_PLUGINS": ""}
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).parent / "llm"),
@@ -149,22 +149,22 @@ async def llm(server: MootServer, folder: Path, *arguments: str) -> tuple[int, s
 
 
 async def test_llm_asks_a_debate(server: MootServer, tmp_path: Path) -> None:
-    code, first, error = await llm(server, tmp_path / "llm", "-m", "moot/debate", QUESTION)
+    code, first, error = await run_llm(server, tmp_path / "llm", "-m", "moot/debate", QUESTION)
     assert code == 0, error
     assert first.strip()
 
 
 @pytest.mark.slow
 async def test_llm_asks_several_and_goes_on_with_them(server: MootServer, tmp_path: Path) -> None:
-    code, again, error = await llm(server, tmp_path / "llm", "-m", "moot/parallel", "--no-stream", "Why?")
+    code, again, error = await run_llm(server, tmp_path / "llm", "-m", "moot/parallel", "--no-stream", "Why?")
     assert code == 0, error
     assert all(f"**{name}**" in again for name in ("Alpha", "Beta", "Gamma"))
-    code, _, error = await llm(server, tmp_path / "llm", "-c", "And then?")
+    code, _, error = await run_llm(server, tmp_path / "llm", "-c", "And then?")
     assert code == 0, error
 
 
 @pytest.mark.slow  # `test_the_sdk_understands_what_is_refused` sends the same with the SDK that `llm` uses
 async def test_llm_says_what_is_refused(server: MootServer, tmp_path: Path) -> None:
-    code, _, error = await llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
+    code, _, error = await run_llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
     assert code != 0
     assert "a table cannot do that" in error

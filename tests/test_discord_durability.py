@@ -10,8 +10,8 @@ import pytest
 from moot.testing.discord.guild import FakeChannel
 from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord
 from moot.testing.discord.server import serve_discord as serving_discord
-from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
-from tests.discord.pointed import point_at
+from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
+from tests.discord.pointed import set_discord_urls
 from tests.serving import MootServer
 
 SCRIPT = """
@@ -20,41 +20,48 @@ answer = "One.\\n\\nTwo.\\n\\nThree.\\n\\nFour.\\n\\nFive.\\n\\nSix."
 chunk = 4
 pace = 0.05
 """
-WORDS = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
+PARAGRAPHS = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
 
 
 @asynccontextmanager
-async def in_discord(kind: Kind, folder: Path) -> AsyncIterator[tuple[MootServer, FakeDiscord]]:
-    async with migrated_url(kind, folder) as url, serving_discord(FakeDiscord()) as double:
+async def run_discord_bot(kind: DatabaseKind, folder: Path) -> AsyncIterator[tuple[MootServer, FakeDiscord]]:
+    async with migrated_database_url(kind, folder) as url, serving_discord(FakeDiscord()) as double:
         server = MootServer(
             folder,
             url,
             settings='[providers.scripted]\nscript = "scripts.toml"\n',
             MOOT_DISCORD_TOKEN=FAKE_BOT_TOKEN,
         )
-        server.moot.write("scripts.toml", SCRIPT)
+        server.moot.write_file("scripts.toml", SCRIPT)
         server.arguments[0] = "discord"
-        server.prepare = partial(point_at, double.api_base_url, double.gateway.gateway_url)
+        server.prepare = partial(set_discord_urls, double.api_base_url, double.gateway.gateway_url)
         try:
             yield server, double
         finally:
             await server.close()
 
 
-def told(double: FakeDiscord, channel: FakeChannel, who: str) -> list[str]:
-    return [text for name, text in double.channel_lines(channel) if name == who and not text.startswith("-#")]
+def participant_messages(fake: FakeDiscord, channel: FakeChannel, participant: str) -> list[str]:
+    return [
+        text
+        for name, text in fake.channel_lines(channel)
+        if name == participant and not text.startswith("-#")
+    ]
 
 
-def has_told(double: FakeDiscord, channel: FakeChannel, least: int) -> bool:
-    return len(told(double, channel, "Alpha") + told(double, channel, "Beta")) >= least
+def has_posted(fake: FakeDiscord, channel: FakeChannel, minimum: int) -> bool:
+    return (
+        len(participant_messages(fake, channel, "Alpha") + participant_messages(fake, channel, "Beta"))
+        >= minimum
+    )
 
 
 @pytest.mark.parametrize("kills", [(7,), pytest.param((1, 7), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
-    kind: Kind, kills: tuple[int, ...], tmp_path: Path
+    kind: DatabaseKind, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
-    async with in_discord(kind, tmp_path / kind) as (server, double):
+    async with run_discord_bot(kind, tmp_path / kind) as (server, double):
         channel = double.add_channel("general")
         await server.start()
         await double.wait_until(lambda: double.gateway.identify_count == 1)
@@ -69,10 +76,10 @@ async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
         await double.wait_for_message(channel, "begins the discussion")
         double.post_message(channel, "anna", "Tell me.")
         for seen in kills:
-            await double.wait_until(partial(has_told, double, channel, seen))
+            await double.wait_until(partial(has_posted, double, channel, seen))
             server.kill()
             await server.start()
-        await double.wait_until(lambda: "Six." in told(double, channel, "Beta"))
-        assert told(double, channel, "Alpha") == WORDS
-        assert told(double, channel, "Beta") == WORDS
+        await double.wait_until(lambda: "Six." in participant_messages(double, channel, "Beta"))
+        assert participant_messages(double, channel, "Alpha") == PARAGRAPHS
+        assert participant_messages(double, channel, "Beta") == PARAGRAPHS
         assert [text.startswith("-# Replying") for _, text in double.channel_lines(channel)].count(True) == 1

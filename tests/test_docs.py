@@ -16,15 +16,17 @@ import pytest
 from moot.providers.scripted.scripts import SCRIPT_FAULTS, load_scripts
 from moot.settings import Settings
 from tests.fork_server import install_client
-from tests.serving import serving
+from tests.serving import run_moot_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>\w+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
-SAID = re.compile(r"^#> ?(.*)$", re.MULTILINE)
+EXPECTED_OUTPUT = re.compile(r"^#> ?(.*)$", re.MULTILINE)
 # Programs that start cold: tools with their server, clients of the API, and Python with all of Moot.
-LONG = re.compile(r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|Voice|MootError)\b", re.DOTALL)
+SLOW_EXAMPLE = re.compile(
+    r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|Voice|MootError)\b", re.DOTALL
+)
 QUICK_PAGES = ("README.md", "serving.md")  # each page of the API starts a server of its own
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
 
@@ -38,22 +40,24 @@ class Block(NamedTuple):
 BLOCKS = [Block(page.name, m["kind"], m["text"]) for page in PAGES for m in BLOCK.finditer(page.read_text())]
 
 
-def blocks(kind: str) -> list[Block]:
+def blocks_of_kind(kind: str) -> list[Block]:
     return [block for block in BLOCKS if block.kind == kind]
 
 
-def files(page: str, kind: str) -> dict[str, str]:
+def page_files(page: str, kind: str) -> dict[str, str]:
     """What a page shows under the names of files."""
-    shown = [block.text for block in blocks(kind) if block.page == page]
+    shown = [block.text for block in blocks_of_kind(kind) if block.page == page]
     return {named[1]: text for text in shown if (named := FILE.match(text))}
 
 
-def ringed(some: list[Block]) -> list[Any]:
+def mark_slow(some: list[Block]) -> list[Any]:
     """Put the examples that take long into the slow ring; there are others of their kinds."""
-    return [pytest.param(one, marks=pytest.mark.slow) if LONG.search(one.text) else one for one in some]
+    return [
+        pytest.param(one, marks=pytest.mark.slow) if SLOW_EXAMPLE.search(one.text) else one for one in some
+    ]
 
 
-def place(block: Block) -> str:
+def block_id(block: Block) -> str:
     return f"{block.page}: {block.text.splitlines()[0][:60]}"
 
 
@@ -67,7 +71,7 @@ def environment(home: Path, *programs: Path) -> dict[str, str]:
     }
 
 
-def run(command: list[str], folder: Path, *programs: Path) -> str:
+def run_command(command: list[str], folder: Path, *programs: Path) -> str:
     done = subprocess.run(  # noqa: S603 - our own examples
         command,
         cwd=folder,
@@ -83,18 +87,18 @@ def run(command: list[str], folder: Path, *programs: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def moot_command_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a `moot` that starts quickly: tests/cli tests the installed script."""
     return install_client(tmp_path_factory.mktemp("shell"))
 
 
-@pytest.mark.parametrize("block", ringed(blocks("console")), ids=place)
-def test_console_examples(block: Block, shell: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", mark_slow(blocks_of_kind("console")), ids=block_id)
+def test_console_examples(block: Block, moot_command_folder: Path, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
-    _lay_out(block.page, tmp_path)
+    _write_page_files(block.page, tmp_path)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = example.partition("\n")
-        assert run(["bash", "-c", command], tmp_path, shell) == expected
+        assert run_command(["bash", "-c", command], tmp_path, moot_command_folder) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,39 +111,39 @@ def test_console_examples(block: Block, shell: Path, tmp_path: Path) -> None:
 )
 async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
     """The commands of a page are run in one shell, on one server with its files and settings; `…` stands for anything."""
-    settings = files(page, "toml").get("moot.toml", "")
+    settings = page_files(page, "toml").get("moot.toml", "")
     served = tmp_path / "served"
     served.mkdir()
-    _lay_out(page, served)
-    async with serving(served, settings=settings) as server:
-        for name, text in files(page, "python").items():
-            (tmp_path / name).write_text(_called(text, server.url))
+    _write_page_files(page, served)
+    async with run_moot_server(served, settings=settings) as server:
+        for name, text in page_files(page, "python").items():
+            (tmp_path / name).write_text(_with_server_url(text, server.url))
         script = ["set -o pipefail"]
         wanted: list[str] = []
-        for block in blocks("curl"):
+        for block in blocks_of_kind("curl"):
             for example in (
                 re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:] if block.page == page else ()
             ):
-                command, expected = _parted(example)
-                script += [f"echo '# {len(wanted)}'", _called(command, server.url)]
+                command, expected = _split_command(example)
+                script += [f"echo '# {len(wanted)}'", _with_server_url(command, server.url)]
                 wanted.append(expected)
-        output = await asyncio.to_thread(run, ["bash", "-c", "\n".join(script)], tmp_path)
+        output = await asyncio.to_thread(run_command, ["bash", "-c", "\n".join(script)], tmp_path)
     said = re.split(r"^# \d+\n", output, flags=re.MULTILINE)[1:]
     for expected, got in zip(wanted, said, strict=True):
         assert re.fullmatch(re.escape(expected).replace("…", ".*"), got), (expected, got)
 
 
-def _lay_out(page: str, folder: Path) -> None:
+def _write_page_files(page: str, folder: Path) -> None:
     """Write what a page shows under the names of files."""
-    for name, text in (files(page, "toml") | files(page, "py")).items():
+    for name, text in (page_files(page, "toml") | page_files(page, "py")).items():
         (folder / name).write_text(text)
 
 
-def _called(text: str, url: str) -> str:
+def _with_server_url(text: str, url: str) -> str:
     return text.replace("http://localhost:8642", url).replace("localhost:8642", url)
 
 
-def _parted(example: str) -> tuple[str, str]:
+def _split_command(example: str) -> tuple[str, str]:
     """Part a command, which goes on over indented lines, from what it says."""
     lines = example.splitlines(keepends=True)
     end = next((at for at, line in enumerate(lines[1:], 1) if not line.startswith("  ")), len(lines))
@@ -147,27 +151,27 @@ def _parted(example: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    "block", ringed([one for one in blocks("python") if not FILE.match(one.text)]), ids=place
+    "block", mark_slow([one for one in blocks_of_kind("python") if not FILE.match(one.text)]), ids=block_id
 )
 def test_python_examples(block: Block, tmp_path: Path) -> None:
     """What a program says stands at its end, after `#>`; one that leaves it out says something."""
-    output = run([sys.executable, "-c", block.text], tmp_path)
+    output = run_command([sys.executable, "-c", block.text], tmp_path)
     assert "Traceback" not in output
-    expected = SAID.findall(block.text)
+    expected = EXPECTED_OUTPUT.findall(block.text)
     assert output.splitlines() == expected if expected else output
 
 
-@pytest.mark.parametrize("page", sorted({block.page for block in blocks("pycon")}))
+@pytest.mark.parametrize("page", sorted({block.page for block in blocks_of_kind("pycon")}))
 def test_dialogues_with_python(page: str) -> None:
     """The dialogues of a page are one dialogue."""
-    text = "\n".join(block.text for block in blocks("pycon") if block.page == page)
+    text = "\n".join(block.text for block in blocks_of_kind("pycon") if block.page == page)
     dialogue = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
     report: list[str] = []
     doctest.DocTestRunner(verbose=False).run(dialogue, out=report.append)
     assert report == []
 
 
-@pytest.mark.parametrize("block", blocks("toml"), ids=place)
+@pytest.mark.parametrize("block", blocks_of_kind("toml"), ids=block_id)
 def test_settings_and_scripts_are_right(block: Block, tmp_path: Path) -> None:
     if "[providers." in block.text or block.text.startswith("# moot.toml\n"):
         msgspec.convert(tomllib.loads(block.text), Settings)

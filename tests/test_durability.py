@@ -14,47 +14,55 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.chaos import GONE, PATIENCE, Reader, Site, figure, seeded, site
-from tests.databases import KINDS, SLOW_ON_POSTGRES, Kind
-from tests.store.hearing import SECONDS, eventually
+from tests.chaos import (
+    CLUSTER_TIMEOUT_SECONDS,
+    CONNECTION_ERRORS,
+    RunReader,
+    ServerCluster,
+    print_measurement,
+    seeded_random,
+    start_cluster,
+)
+from tests.databases import DATABASE_KINDS, SLOW_ON_POSTGRES, DatabaseKind
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
 
 KILLS = 3
 QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-async def test_runs_go_on_wherever_they_were_killed(kind: Kind, tmp_path: Path) -> None:
-    with seeded(25) as chance:
-        async with site(kind, tmp_path, servers=1 if kind == "sqlite" else 2) as here:
-            first = await here.open("single", "quick-a", "quick-b")
-            await first.ended()
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_runs_go_on_wherever_they_were_killed(kind: DatabaseKind, tmp_path: Path) -> None:
+    with seeded_random(25) as chance:
+        async with start_cluster(kind, tmp_path, servers=1 if kind == "sqlite" else 2) as here:
+            first = await here.open_discussion("single", "quick-a", "quick-b")
+            await first.wait_for_end()
             readers = [
-                await here.go_on(first.discussion, 40),
-                await here.open("consensus", "quick-c", "quick-d", rounds=10),
-                await here.open("consensus", "steady-e", "brisk-f", rounds=6),
-                await here.open("parallel", "steady-g", "brisk-h", "steady-i"),
+                await here.continue_discussion(first.discussion, 40),
+                await here.open_discussion("consensus", "quick-c", "quick-d", rounds=10),
+                await here.open_discussion("consensus", "steady-e", "brisk-f", rounds=6),
+                await here.open_discussion("parallel", "steady-g", "brisk-h", "steady-i"),
             ]
             for _ in range(KILLS):
                 await asyncio.sleep(chance.uniform(0.2, 2.0))
-                server = chance.choice(here.up())
+                server = chance.choice(here.running_servers())
                 server.kill()
                 await server.start()
-            assert [await reader.ended() for reader in readers] == ["completed"] * 4
-            assert [len(await reader.check()) for reader in readers] == [40, 20, 12, 3]
+            assert [await reader.wait_for_end() for reader in readers] == ["completed"] * 4
+            assert [len(await reader.check_stored_answers()) for reader in readers] == [40, 20, 12, 3]
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_path: Path) -> None:
-    async with site(kind, tmp_path) as here:
+async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: DatabaseKind, tmp_path: Path) -> None:
+    async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
-        reader = await here.open("consensus", "steady-a", "steady-b")
+        reader = await here.open_discussion("consensus", "steady-a", "steady-b")
         seen: list[Any] = []
         killed = False
         while not seen or seen[-1]["type"] != "run_ended":
             path = f"/api/events?discussion={reader.discussion}&after={reader.run}:{len(seen)}"
-            with contextlib.suppress(*GONE):
-                async with asyncio.timeout(PATIENCE), aclosing(server.events(path)) as frames:
+            with contextlib.suppress(*CONNECTION_ERRORS):
+                async with asyncio.timeout(CLUSTER_TIMEOUT_SECONDS), aclosing(server.events(path)) as frames:
                     async for frame in frames:
                         seen += [frame.data] if frame.id is not None else []
                         if not killed and len(seen) > 5:
@@ -63,87 +71,91 @@ async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_p
                             await server.start()
                         if seen and seen[-1]["type"] == "run_ended":
                             break
-        assert await reader.ended() == "completed"
+        assert await reader.wait_for_end() == "completed"
         assert seen == reader.events
 
 
 async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_up(tmp_path: Path) -> None:
     """One kill hits all of them; the server that is started again does not wait for the lease."""
-    async with site("sqlite", tmp_path, lease=600.0) as here:
+    async with start_cluster("sqlite", tmp_path, lease=600.0) as here:
         [server] = here.servers
-        answered = await here.open("single", "quick-a")
-        await answered.ended()
-        [first] = await answered.check()
-        interrupted = await here.open("parallel", "yielding-b", "yielding-c")
-        await interrupted.spoken(2)
+        answered = await here.open_discussion("single", "quick-a")
+        await answered.wait_for_end()
+        [first] = await answered.check_stored_answers()
+        interrupted = await here.open_discussion("parallel", "yielding-b", "yielding-c")
+        await interrupted.wait_for_text(2)
         turn = f"/api/discussions/{answered.discussion}/turns/{first['id']}"
-        again = (await here.ask(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"]["id"]
-        regenerated = Reader(here, answered.discussion, again)
-        await regenerated.spoken()
+        again = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"][
+            "id"
+        ]
+        regenerated = RunReader(here, answered.discussion, again)
+        await regenerated.wait_for_text()
         accepted, follow_up = await asyncio.gather(
-            here.open("single", "quick-e"), here.say(interrupted.discussion)
+            here.open_discussion("single", "quick-e"), here.send_message(interrupted.discussion)
         )
-        await here.killed()
+        await here.kill_and_restart()
 
-        assert await accepted.ended() == "completed"
-        assert len(await accepted.check()) == 1
-        assert await interrupted.ended() == "interrupted"
-        cut_answers = await interrupted.check()
+        assert await accepted.wait_for_end() == "completed"
+        assert len(await accepted.check_stored_answers()) == 1
+        assert await interrupted.wait_for_end() == "interrupted"
+        cut_answers = await interrupted.check_stored_answers()
         assert [answer["status"] for answer in cut_answers] == ["interrupted"] * 2
         assert all(answer["content"] for answer in cut_answers)
-        assert await follow_up.ended() == "completed"
-        assert len(await follow_up.check()) == 2
-        assert await regenerated.ended() == "completed"
-        cut, whole = here.ledger.of("yielding-d")
+        assert await follow_up.wait_for_end() == "completed"
+        assert len(await follow_up.check_stored_answers()) == 2
+        assert await regenerated.wait_for_end() == "completed"
+        cut, whole = here.model_server.calls_to_model("yielding-d")
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt
-        listed = await here.get(f"{turn}/versions")
+        listed = await here.get_json(f"{turn}/versions")
         assert [one["run"] for one in listed["versions"]] == [answered.run, again]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
         assert listed["current"] == listed["versions"][1]["id"]
-        assert server.running.poll() is None
+        assert server.running_process.poll() is None
 
 
 @pytest.mark.slow  # the test before shows it with one kill
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, tmp_path: Path) -> None:
-    async with site(kind, tmp_path) as here:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(
+    kind: DatabaseKind, tmp_path: Path
+) -> None:
+    async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
-        killed = await here.open("single", "quick-a", at=server)
+        killed = await here.open_discussion("single", "quick-a", on_server=server)
         server.kill()
         await server.start()
-        ended = await here.open("single", "quick-b", at=server)
-        assert await server.end() == 0
+        ended = await here.open_discussion("single", "quick-b", on_server=server)
+        assert await server.terminate() == 0
         await server.start()
         for reader in (killed, ended):
-            assert await reader.ended() == "completed"
-            assert len(await reader.check()) == 1
+            assert await reader.wait_for_end() == "completed"
+            assert len(await reader.check_stored_answers()) == 1
 
 
 @pytest.mark.slow  # the test with one kill shows it on SQLite
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
-    kind: Kind, tmp_path: Path
+    kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with site(kind, tmp_path) as here:
+    async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
-        old = await here.open("single", "quick-a")
-        await old.ended()
-        [first] = await old.check()
+        old = await here.open_discussion("single", "quick-a")
+        await old.wait_for_end()
+        [first] = await old.check_stored_answers()
         turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
-        run = (await here.ask(f"{turn}/again", {"model": "lab/yielding-b"})).body["run"]["id"]
-        new = Reader(here, old.discussion, run)
-        await new.spoken()
+        run = (await here.post_until_accepted(f"{turn}/again", {"model": "lab/yielding-b"})).body["run"]["id"]
+        new = RunReader(here, old.discussion, run)
+        await new.wait_for_text()
         server.kill()
         await server.start()
-        assert await new.ended() == "completed"
+        assert await new.wait_for_end() == "completed"
         server.kill()
         await server.start()
-        [asked] = here.ledger.of("quick-a")
-        cut, whole = here.ledger.of("yielding-b")
+        [asked] = here.model_server.calls_to_model("quick-a")
+        cut, whole = here.model_server.calls_to_model("yielding-b")
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt == asked.prompt
-        listed = await here.get(f"{turn}/versions")
+        listed = await here.get_json(f"{turn}/versions")
         assert [one["run"] for one in listed["versions"]] == [old.run, run]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
         assert listed["current"] == listed["versions"][1]["id"]
@@ -151,64 +163,64 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
 
 @pytest.mark.slow  # the test with one kill shows it
 async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:
-    with seeded(26) as chance:
-        async with site("sqlite", tmp_path) as here:
+    with seeded_random(26) as chance:
+        async with start_cluster("sqlite", tmp_path) as here:
             [server] = here.servers
             for number in range(2):
-                old = await here.open("parallel", f"yielding-a{number}", f"yielding-b{number}")
-                await old.spoken(2)
-                new = await here.say(old.discussion)
+                old = await here.open_discussion("parallel", f"yielding-a{number}", f"yielding-b{number}")
+                await old.wait_for_text(2)
+                new = await here.send_message(old.discussion)
                 await asyncio.sleep(chance.uniform(0, 0.02))
                 server.kill()
                 await server.start()
-                assert await old.ended() == "interrupted"
-                assert await new.ended() == "completed"
-                cut = await old.check()
+                assert await old.wait_for_end() == "interrupted"
+                assert await new.wait_for_end() == "completed"
+                cut = await old.check_stored_answers()
                 assert [answer["status"] for answer in cut] == ["interrupted"] * 2
                 assert all(answer["content"] for answer in cut)
-                assert len(await new.check()) == 2
+                assert len(await new.check_stored_answers()) == 2
 
 
 @pytest.mark.slow  # a drain takes ten seconds; tests/cli/test_serve.py shows one that ends early
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_rest(
-    kind: Kind, tmp_path: Path
+    kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with site(kind, tmp_path, lease=600.0) as here:
+    async with start_cluster(kind, tmp_path, lease=600.0) as here:
         [server] = here.servers
-        long = await here.open("consensus", "yielding-a", "quick-b", at=server)
-        short = await here.open("consensus", "steady-c", "steady-d", at=server)
-        await long.spoken()
-        await short.spoken()
+        long = await here.open_discussion("consensus", "yielding-a", "quick-b", on_server=server)
+        short = await here.open_discussion("consensus", "steady-c", "steady-d", on_server=server)
+        await long.wait_for_text()
+        await short.wait_for_text()
         told = time.monotonic()
-        ending = asyncio.create_task(server.end())
+        ending = asyncio.create_task(server.terminate())
         refused = await server.post("/api/discussions", QUESTION)
         while refused.status == 201:  # it has not heard yet
             refused = await server.post("/api/discussions", QUESTION)
         assert (refused.status, bool(refused.headers["Retry-After"])) == (503, True)
-        assert await short.ended() == "completed"
+        assert await short.wait_for_end() == "completed"
         assert await ending == 0
-        figure(f"{kind}: ended {time.monotonic() - told:.1f} s after it was told")
+        print_measurement(f"{kind}: ended {time.monotonic() - told:.1f} s after it was told")
         assert time.monotonic() - told < 60
-        assert not long.over
-        await (server.start() if kind == "sqlite" else here.add())
+        assert not long.is_finished
+        await (server.start() if kind == "sqlite" else here.add_server())
         ready = time.monotonic()
-        await long.until(lambda events: any(event.get("kind") == "resumed" for event in events))
-        figure(f"{kind}: taken up {time.monotonic() - ready:.1f} s after the next one was ready")
+        await long.wait_until(lambda events: any(event.get("kind") == "resumed" for event in events))
+        print_measurement(f"{kind}: taken up {time.monotonic() - ready:.1f} s after the next one was ready")
         assert time.monotonic() - ready < 100, "it waited for the lease"
-        assert await long.ended() == "completed"
-        assert len(await long.check()) == 4
-        assert len(await short.check()) == 4
+        assert await long.wait_for_end() == "completed"
+        assert len(await long.check_stored_answers()) == 4
+        assert len(await short.check_stored_answers()) == 4
 
 
 async def test_while_another_program_holds_the_file_writes_are_refused_and_reads_go_on(
     tmp_path: Path,
 ) -> None:
-    async with site("sqlite", tmp_path) as here:
+    async with start_cluster("sqlite", tmp_path) as here:
         [server] = here.servers
-        reader = await here.open("consensus", "steady-a", "steady-b", rounds=2)
-        await reader.spoken()
-        with held(here.file):
+        reader = await here.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
+        await reader.wait_for_text()
+        with hold_write_lock(here.database_file):
             asking = [asyncio.create_task(server.post("/api/discussions", QUESTION)) for _ in range(4)]
             asked = time.monotonic()
             assert (await server.get("/api/discussions")).status == 200
@@ -217,16 +229,16 @@ async def test_while_another_program_holds_the_file_writes_are_refused_and_reads
                 assert reply.status == 503
                 assert "busy" in reply.body["detail"]
                 assert reply.headers["Retry-After"]
-            figure(f"refused after {time.monotonic() - asked:.1f} s")
+            print_measurement(f"refused after {time.monotonic() - asked:.1f} s")
             assert time.monotonic() - asked < 60
-            assert not reader.over
-        assert await reader.ended() == "completed"
-        assert len(await reader.check()) == 4
+            assert not reader.is_finished
+        assert await reader.wait_for_end() == "completed"
+        assert len(await reader.check_stored_answers()) == 4
         assert (await server.post("/api/discussions", QUESTION)).status == 201
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold_write_lock(path: Path) -> Iterator[None]:
     """Hold the lock for writing, as a program that is not Moot may."""
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -237,28 +249,28 @@ def held(path: Path) -> Iterator[None]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a small disk")
 async def test_a_full_disk_is_told_of_and_when_there_is_room_the_run_goes_on(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    with small_disk(disk):
-        async with site("sqlite", disk) as here:
+    with mount_small_disk(disk):
+        async with start_cluster("sqlite", disk) as here:
             [server] = here.servers
-            reader = await here.open("consensus", "steady-a", "steady-b", rounds=2)
-            await reader.spoken()
-            fill(disk / "ballast")
-            await eventually(lambda: "disk that holds the database is full" in server.logged())
+            reader = await here.open_discussion("consensus", "steady-a", "steady-b", rounds=2)
+            await reader.wait_for_text()
+            fill_disk(disk / "ballast")
+            await wait_until(lambda: "disk that holds the database is full" in server.read_log())
             refused = await server.post("/api/discussions", QUESTION)
             assert refused.status == 503
             assert "make room" in refused.body["detail"]
             assert (await server.get(f"/api/discussions/{reader.discussion}")).status == 200
             (disk / "ballast").unlink()
-            assert await reader.ended() == "completed"
-            assert len(await reader.check()) == 4
-            assert await server.end() == 0
-            for file in (here.file, here.file.with_name("moot.runs.db")):
+            assert await reader.wait_for_end() == "completed"
+            assert len(await reader.check_stored_answers()) == 4
+            assert await server.terminate() == 0
+            for file in (here.database_file, here.database_file.with_name("moot.runs.db")):
                 with closing(sqlite3.connect(file)) as connection:
                     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @contextlib.contextmanager
-def small_disk(path: Path) -> Iterator[None]:
+def mount_small_disk(path: Path) -> Iterator[None]:
     path.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", path], check=True)  # noqa: S603, S607
     try:
@@ -267,36 +279,36 @@ def small_disk(path: Path) -> Iterator[None]:
         subprocess.run(["umount", "-l", path], check=True)  # noqa: S603, S607
 
 
-def fill(ballast: Path) -> None:
+def fill_disk(file_path: Path) -> None:
     """Leave no room at all."""
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+    with file_path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(bytes(4096))
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
-    kind: Kind, tmp_path: Path
+    kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    with seeded(31) as chance:
+    with seeded_random(31) as chance:
         moments = [(books, chance.uniform(0, 0.03)) for books in (False, True)]
-        await asyncio.gather(*(_killed_at_first(kind, tmp_path, *moment) for moment in moments))
+        await asyncio.gather(*(_kill_during_first_start(kind, tmp_path, *moment) for moment in moments))
 
 
-async def _killed_at_first(kind: Kind, folder: Path, books: bool, delay: float) -> None:
+async def _kill_during_first_start(kind: DatabaseKind, folder: Path, dbos: bool, delay: float) -> None:
     """Kill a server a little after it began to make our tables, or those of the books; then start it again."""
-    async with site(kind, folder / f"books-{books}", servers=0, empty=True) as here:
-        server = await here.add(start=False)
+    async with start_cluster(kind, folder / f"books-{dbos}", servers=0, empty=True) as here:
+        server = await here.add_server(start=False)
         starting = asyncio.create_task(server.start())
-        await _tables_begun(kind, here, books=books)
+        await _wait_for_table_creation(kind, here, dbos=dbos)
         await asyncio.sleep(delay)
         server.kill()
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         await server.start()
-        reader = await here.open("single", "quick-a")
-        assert await reader.ended() == "completed", (kind, books, delay)
-        await reader.check()
+        reader = await here.open_discussion("single", "quick-a")
+        assert await reader.wait_for_end() == "completed", (kind, dbos, delay)
+        await reader.check_stored_answers()
 
 
 def _size(path: Path) -> int:
@@ -306,10 +318,10 @@ def _size(path: Path) -> int:
         return 0
 
 
-async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
+async def _wait_for_table_creation(kind: DatabaseKind, cluster: ServerCluster, *, dbos: bool) -> None:
     if kind == "sqlite":
-        log = here.file.with_name("moot.runs.db-wal" if books else "moot.db-wal")
-        await eventually(lambda: _size(log) > 0)
+        log = cluster.database_file.with_name("moot.runs.db-wal" if dbos else "moot.db-wal")
+        await wait_until(lambda: _size(log) > 0)
         return
     begun = (
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
@@ -317,10 +329,10 @@ async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
     )
     done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # whoever looked too seldom sees this
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
-    connection: Any = await asyncpg.connect(here.url)
+    connection: Any = await asyncpg.connect(cluster.url)
     try:
-        async with asyncio.timeout(SECONDS):
-            while not await connection.fetchval(schema if books else f"SELECT ({begun}) + ({done})"):
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+            while not await connection.fetchval(schema if dbos else f"SELECT ({begun}) + ({done})"):
                 await asyncio.sleep(0.002)
     finally:
         await connection.close()

@@ -20,10 +20,10 @@ MODULES = sorted(
 )
 FUNDING = re.compile(r'"funding": (\{[^}]*\}|\[[^\]]*\])')  # where one may give money
 MAX_MODULES = 20
-LOCKS = ("uv.lock", "package-lock.json")
+LOCK_FILES = ("uv.lock", "package-lock.json")
 
 
-def tracked(*names: str) -> list[Path]:
+def tracked_files(*names: str) -> list[Path]:
     """Return the files of these names that belong to the repository, wherever they lie."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
@@ -56,11 +56,11 @@ def test_every_module_has_a_test_file_of_its_name() -> None:
 
 
 def test_tracked_files_are_found_by_name() -> None:
-    assert tracked("pyproject.toml") == [ROOT / "pyproject.toml"]
+    assert tracked_files("pyproject.toml") == [ROOT / "pyproject.toml"]
 
 
 def test_no_lock_file_names_a_registry() -> None:
-    for lock in tracked(*LOCKS):
+    for lock in tracked_files(*LOCK_FILES):
         hosts = set(re.findall(r"https?://[^/\"\s]+", FUNDING.sub("", lock.read_text("utf-8"))))
         assert hosts == set(), f"{lock.relative_to(ROOT)} names {hosts}"
 

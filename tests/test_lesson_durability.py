@@ -14,92 +14,108 @@ from aiohttp import web
 from moot.types.events import Event
 from moot.whiteboard.state import board_actions, replay_actions
 from tests.api import lessons
-from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
+from tests.chaos import (
+    FakeModelServer,
+    ModelCall,
+    RunReader,
+    ServerCluster,
+    completion_chunk,
+    start_cluster_with_models,
+)
 from tests.databases import SLOW_ON_POSTGRES
-from tests.store.hearing import SECONDS
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-numbers = count(1)
-TURNS = ["alpha", "beta", "gamma", "alpha"]
-REST = 20  # characters of an answer that never come: its action is complete, and its speech is not
+model_numbers = count(1)
+SPEAKER_ORDER = ["alpha", "beta", "gamma", "alpha"]
+WITHHELD_CHARACTERS = (
+    20  # characters of an answer that never come: its action is complete, and its speech is not
+)
 
 
-def is_decision(call: Call) -> bool:
-    return lessons.DIRECTOR in call.prompt
+def is_director_call(call: ModelCall) -> bool:
+    return lessons.DIRECTOR_PROMPT in call.prompt
 
 
-class Class(Ledger):
+class LessonModels(FakeModelServer):
     """Agents that each draw a note in every turn. One call can be cut off in the middle: the rest never comes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.holds: list[Callable[[Call], bool]] = []
-        self.held: list[Call] = []
+        self.hold_rules: list[Callable[[ModelCall], bool]] = []
+        self.held_calls: list[ModelCall] = []
 
-    async def _speak(self, request: web.Request, call: Call) -> web.StreamResponse:
+    async def _stream_answer(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         name = call.model.partition("-")[0]
-        answer = lessons.array(
-            lessons.note(f"#{call.number}", f"{name}-{call.number}"), "This is it, is it not?"
+        answer = lessons.lesson_answer(
+            lessons.draw_text_action(f"#{call.number}", f"{name}-{call.number}"), "This is it, is it not?"
         )
-        if is_decision(call):
+        if is_director_call(call):
             turn = int(call.prompt.rpartition("Turn ")[2].split()[0])
-            answer = lessons.chooses((TURNS[turn - 1 :] or ["END"])[0])
-        cut = next((hold for hold in self.holds if hold(call)), None)
+            answer = lessons.director_choice((SPEAKER_ORDER[turn - 1 :] or ["END"])[0])
+        cut = next((hold for hold in self.hold_rules if hold(call)), None)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(_delta(answer if cut is None else answer[:-REST]))
+        await response.write(completion_chunk(answer if cut is None else answer[:-WITHHELD_CHARACTERS]))
         if cut is not None:
-            self.holds.remove(cut)
-            self.held.append(call)
+            self.hold_rules.remove(cut)
+            self.held_calls.append(call)
             await asyncio.Event().wait()
-        await response.write(_delta("", "stop") + b"data: [DONE]\n\n")
+        await response.write(completion_chunk("", "stop") + b"data: [DONE]\n\n")
         await response.write_eof()
         call.finished = True
         return response
 
-    async def are_held(self) -> None:
-        async with asyncio.timeout(SECONDS):
-            while not self.held:
+    async def wait_for_held_call(self) -> None:
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+            while not self.held_calls:
                 await asyncio.sleep(0.005)
 
 
-class School(Site):
+class LessonCluster(ServerCluster):
     """A server, and agents of lessons behind it."""
 
     @property
-    def models(self) -> Class:
-        assert isinstance(self.ledger, Class)
-        return self.ledger
+    def models(self) -> LessonModels:
+        assert isinstance(self.model_server, LessonModels)
+        return self.model_server
 
-    async def lesson(self) -> tuple[Reader, list[str]]:
+    async def open_lesson(self) -> tuple[RunReader, list[str]]:
         """Open a lesson of three that nobody else has."""
-        names = [f"{name}-{next(numbers)}" for name in ("alpha", "beta", "gamma")]
-        self.models.held.clear()
-        return await self.open("directed", *names, directed={"turns": len(TURNS)}), names
+        names = [f"{name}-{next(model_numbers)}" for name in ("alpha", "beta", "gamma")]
+        self.models.held_calls.clear()
+        return await self.open_discussion("directed", *names, directed={"turns": len(SPEAKER_ORDER)}), names
 
-    def asked(self, names: list[str]) -> Counter[tuple[str, str]]:
+    def call_counts(self, names: list[str]) -> Counter[tuple[str, str]]:
         return Counter(
-            (call.model.partition("-")[0], "decision" if is_decision(call) else "turn")
+            (call.model.partition("-")[0], "decision" if is_director_call(call) else "turn")
             for call in self.models.calls
             if call.model in names
         )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
-async def school(
+async def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[School]:
-    async with manned(School, Class(), request.param, tmp_path_factory.mktemp("school")) as school:
+) -> AsyncIterator[LessonCluster]:
+    async with start_cluster_with_models(
+        LessonCluster, LessonModels(), request.param, tmp_path_factory.mktemp("school")
+    ) as school:
         yield school
 
 
-def calls_to(name: str, *, decision: bool) -> Callable[[Call], bool]:
-    return lambda call: call.model.startswith(f"{name}-") and is_decision(call) == decision
+def call_matcher(name: str, *, decision: bool) -> Callable[[ModelCall], bool]:
+    return lambda call: call.model.startswith(f"{name}-") and is_director_call(call) == decision
 
 
-ONCE = Counter(
-    {("alpha", "turn"): 2, ("beta", "turn"): 1, ("gamma", "turn"): 1, ("alpha", "decision"): len(TURNS) - 1}
+CALLS_WITHOUT_KILL = Counter(
+    {
+        ("alpha", "turn"): 2,
+        ("beta", "turn"): 1,
+        ("gamma", "turn"): 1,
+        ("alpha", "decision"): len(SPEAKER_ORDER) - 1,
+    }
 )
 
 
@@ -112,49 +128,57 @@ ONCE = Counter(
         ("alpha", True),
     ],
 )
-async def test_a_lesson_goes_on_wherever_it_was_killed(school: School, who: str, decision: bool) -> None:
-    school.models.holds.append(calls_to(who, decision=decision))
-    reader, names = await school.lesson()
-    await school.models.are_held()
+async def test_a_lesson_goes_on_wherever_it_was_killed(
+    cluster: LessonCluster, who: str, decision: bool
+) -> None:
+    cluster.models.hold_rules.append(call_matcher(who, decision=decision))
+    reader, names = await cluster.open_lesson()
+    await cluster.models.wait_for_held_call()
     if not decision:
-        await reader.until(lambda events: is_drawing(events, who))
-    await school.killed()
-    assert await reader.ended() == "completed"
+        await reader.wait_until(lambda events: has_board_action(events, who))
+    await cluster.kill_and_restart()
+    assert await reader.wait_for_end() == "completed"
     events = reader.events
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "notice"] == ["resumed"]
-    assert [e["next"] for e in events if e["type"] == "decision"] == [*TURNS, "END"], "each is told once"
-    assert [e["participant"] for e in events if e["type"] == "turn_ended"] == TURNS
+    assert [e["next"] for e in events if e["type"] == "decision"] == [*SPEAKER_ORDER, "END"], (
+        "each is told once"
+    )
+    assert [e["participant"] for e in events if e["type"] == "turn_ended"] == SPEAKER_ORDER
     cut = (who, "decision" if decision else "turn")
-    assert school.asked(names) == ONCE + Counter({cut: 1}), "only what was cut off is asked again"
-    await is_whole(school, reader)
+    assert cluster.call_counts(names) == CALLS_WITHOUT_KILL + Counter({cut: 1}), (
+        "only what was cut off is asked again"
+    )
+    await assert_lesson_complete(cluster, reader)
 
 
-def is_drawing(events: list[Any], who: str) -> bool:
-    return any(e["type"] == "action" and e["participant"] == who for e in events)
+def has_board_action(events: list[Any], participant: str) -> bool:
+    return any(e["type"] == "action" and e["participant"] == participant for e in events)
 
 
-async def is_whole(school: School, reader: Reader) -> None:
+async def assert_lesson_complete(cluster: LessonCluster, reader: RunReader) -> None:
     """See that the board is what the log leads to, with one note for every turn."""
     log = [msgspec.convert(event, type=Event) for event in reader.events]
     notes = [element.id for element in replay_actions(board_actions(log)).elements]
-    assert [note.partition("-")[0] for note in notes] == TURNS
+    assert [note.partition("-")[0] for note in notes] == SPEAKER_ORDER
     for query in ("", f"?run={reader.run}"):
-        board = await school.get(f"/api/discussions/{reader.discussion}/board{query}")
+        board = await cluster.get_json(f"/api/discussions/{reader.discussion}/board{query}")
         assert [element["id"] for element in board["elements"]] == notes
 
 
-async def test_a_lesson_that_is_stopped_while_its_server_is_down_keeps_what_was_seen(school: School) -> None:
-    school.models.holds += [calls_to("beta", decision=False)] * 2
-    reader, _ = await school.lesson()
-    await reader.until(lambda events: is_drawing(events, "beta"))
-    await school.ask(f"/api/runs/{reader.run}/stop", {})
-    await school.killed()
-    assert await reader.ended() == "stopped"
-    school.models.holds.clear()
+async def test_a_lesson_that_is_stopped_while_its_server_is_down_keeps_what_was_seen(
+    cluster: LessonCluster,
+) -> None:
+    cluster.models.hold_rules += [call_matcher("beta", decision=False)] * 2
+    reader, _ = await cluster.open_lesson()
+    await reader.wait_until(lambda events: has_board_action(events, "beta"))
+    await cluster.post_until_accepted(f"/api/runs/{reader.run}/stop", {})
+    await cluster.kill_and_restart()
+    assert await reader.wait_for_end() == "stopped"
+    cluster.models.hold_rules.clear()
     *_, last = [e for e in reader.events if e["type"] == "turn_ended"]
     assert (last["participant"], last["status"]) == ("beta", "stopped")
     seen = [e for e in reader.events if e["type"] == "action" and e["participant"] == "beta"]
     assert seen[-1]["action"]["elementId"] in last["message"]["script"]
-    board = await school.get(f"/api/discussions/{reader.discussion}/board")
+    board = await cluster.get_json(f"/api/discussions/{reader.discussion}/board")
     assert board["elements"][-1]["id"] == seen[-1]["action"]["elementId"]

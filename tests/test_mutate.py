@@ -9,7 +9,7 @@ from tools.mutate import ROOT, Mutant, choose, mirrored_tests, modules, mutants
 MODULE = Path("part/module.py")
 
 
-def changed(text: str, mutant: Mutant) -> str:
+def apply_mutant(text: str, mutant: Mutant) -> str:
     data = text.encode()
     return (data[: mutant.start] + mutant.new.encode() + data[mutant.end :]).decode()
 
@@ -27,7 +27,7 @@ def changed(text: str, mutant: Mutant) -> str:
     ],
 )
 def test_mutants_are_every_change_of_the_source(text: str, expected: set[str]) -> None:
-    assert {changed(text, mutant) for mutant in mutants(MODULE, text)} == expected
+    assert {apply_mutant(text, mutant) for mutant in mutants(MODULE, text)} == expected
 
 
 @pytest.mark.parametrize(

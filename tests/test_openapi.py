@@ -16,8 +16,8 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from moot.types.stateless import EVENT_NAMES
-from tests.databases import migrated_url
-from tests.serving import MootServer, serving
+from tests.databases import migrated_database_url
+from tests.serving import MootServer, run_moot_server
 
 CHECKS = [
     not_a_server_error,
@@ -26,9 +26,9 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-ENDLESS = "/api/events"
-STATELESS = "/api/stateless/chat"
-WITHOUT_INPUT = {"/healthz", "/readyz"}
+EVENTS_PATH = "/api/events"
+STATELESS_PATH = "/api/stateless/chat"
+PATHS_WITHOUT_INPUT = {"/healthz", "/readyz"}
 
 SETTINGS = """\
 [providers.scripted]
@@ -41,7 +41,7 @@ messages_a_minute = 1_000_000
 debates_a_minute = 1_000_000
 model_calls_a_minute = 1_000_000
 """
-READERS = """\
+SCRIPTS = """\
 [export]
 answer = '{"summary": "Tables.", "usefulness": 0.5, "insights": []}'
 
@@ -71,17 +71,17 @@ def runner() -> Iterator[asyncio.Runner]:
 def server(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MootServer]:
     """A server on Postgres, which is stricter than SQLite about what it is given."""
     folder = tmp_path_factory.mktemp("openapi")
-    (folder / "readers.toml").write_text(READERS, "utf-8")
+    (folder / "readers.toml").write_text(SCRIPTS, "utf-8")
 
     @asynccontextmanager
-    async def served() -> AsyncIterator[MootServer]:
+    async def open_server() -> AsyncIterator[MootServer]:
         async with (
-            migrated_url("postgres", folder) as url,
-            serving(folder, url, settings=SETTINGS) as server,
+            migrated_database_url("postgres", folder) as url,
+            run_moot_server(folder, url, settings=SETTINGS) as server,
         ):
             yield server
 
-    context = served()
+    context = open_server()
     yield runner.run(context.__aenter__())
     runner.run(context.__aexit__(None, None, None))
 
@@ -94,10 +94,10 @@ def description(runner: asyncio.Runner, server: MootServer) -> Any:
 @pytest.fixture(scope="module")
 def ids(runner: asyncio.Runner, server: MootServer) -> Ids:
     """Ids of what is really there, by the path under which it is found."""
-    return runner.run(_settled(server))
+    return runner.run(_create_resources(server))
 
 
-async def _settled(server: MootServer) -> Ids:
+async def _create_resources(server: MootServer) -> Ids:
     project = (await server.post("/api/projects", {"name": "Tables"})).body["id"]
     post = (await server.post(f"/api/projects/{project}/posts", {"title": "On tables"})).body["id"]
     persona = (await server.post("/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})).body["id"]
@@ -106,7 +106,7 @@ async def _settled(server: MootServer) -> Ids:
     token = (await server.post("/api/tokens", {"name": "A token"})).body["id"]
     body = {"message": "What is a moot?", "participants": ["scripted/echo"], "project": project}
     opened = (await server.post("/api/discussions", body)).body
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
     (_, turn) = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
     asserted = {"assertions": "It answers.", "judge": "scripted/judge"}
@@ -121,11 +121,11 @@ async def _settled(server: MootServer) -> Ids:
         "/api/line-ups/": {"id": line_up},
         "/api/tokens/": {"id": token},
         "/api/keys/": {"provider": "openai"},
-        "/api/files/": {"id": await _uploaded(server)},
+        "/api/files/": {"id": await _upload_file(server)},
     }
 
 
-async def _uploaded(server: MootServer) -> str:
+async def _upload_file(server: MootServer) -> str:
     form = {"Content-Type": "multipart/form-data; boundary=edge"}
     disposition = b'Content-Disposition: form-data; name="file"; filename="a.txt"'
     body = b"--edge\r\n" + disposition + b"\r\n\r\nRound.\r\n--edge--\r\n"
@@ -142,7 +142,9 @@ def test_whatever_comes_is_answered_as_described(
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
-        if operation.path == ENDLESS or (operation.path in WITHOUT_INPUT and mode == GenerationMode.NEGATIVE):
+        if operation.path == EVENTS_PATH or (
+            operation.path in PATHS_WITHOUT_INPUT and mode == GenerationMode.NEGATIVE
+        ):
             continue
 
         @settings(
@@ -154,17 +156,17 @@ def test_whatever_comes_is_answered_as_described(
             suppress_health_check=list(HealthCheck),
         )
         @given(case=operation.as_strategy(generation_mode=mode), real=st.booleans())
-        def answered(case: Case[Any], *, real: bool) -> None:
+        def check_case(case: Case[Any], *, real: bool) -> None:
             if real and mode == GenerationMode.POSITIVE:
-                make_real(case, ids)
+                use_existing_resources(case, ids)
             case.call_and_validate(session=session, checks=CHECKS, timeout=120)
 
         with subtests.test(operation.label):
-            answered()
+            check_case()
     session.close()
 
 
-def make_real(case: Case[Any], ids: Ids) -> None:
+def use_existing_resources(case: Case[Any], ids: Ids) -> None:
     """Put what is really there into the place of what was made up; nothing of it is deleted."""
     for path, known in ids.items():
         if case.path.startswith(path) and case.method != "DELETE":
@@ -179,7 +181,7 @@ def make_real(case: Case[Any], ids: Ids) -> None:
         case.body = {"model": "scripted/echo"}
     if asked == "choose" and isinstance(case.body, dict):
         case.body = {"version": case.path_parameters["turn"]}
-    if case.path == STATELESS and isinstance(case.body, dict):
+    if case.path == STATELESS_PATH and isinstance(case.body, dict):
         config: Any = case.body["config"]
         agents = [{**one, "model": None} for one in config["agents"]]
         present = {"agents": agents, "agentIds": [agents[0]["id"], *config["agentIds"]][:24]}
@@ -220,7 +222,7 @@ def test_streams_are_described_as_streams(description: Any) -> None:
     for path in (
         "/api/trials/{id}/improve",
         "/api/perspectives",
-        STATELESS,
+        STATELESS_PATH,
         "/api/events",
         "/api/runs/{id}/events",
     ):
@@ -231,7 +233,7 @@ def test_streams_are_described_as_streams(description: Any) -> None:
 
 
 def test_the_one_stream_is_described_with_all_that_it_carries(description: Any) -> None:
-    operation = description["paths"][ENDLESS]["get"]
+    operation = description["paths"][EVENTS_PATH]["get"]
     answer = operation["responses"]["200"]["content"]["text/event-stream"]
     told = answer["schema"]["properties"]["data"]["contentSchema"]["discriminator"]["mapping"]
     assert {"activity", "discussion_changed", "resync", "text_delta", "run_ended"} < told.keys()
@@ -240,7 +242,7 @@ def test_the_one_stream_is_described_with_all_that_it_carries(description: Any) 
 
 
 def test_the_events_of_a_turn_without_a_state_are_described_by_name(description: Any) -> None:
-    answer = description["paths"][STATELESS]["post"]["responses"]["200"]
+    answer = description["paths"][STATELESS_PATH]["post"]["responses"]["200"]
     data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
     assert set(data["discriminator"]["mapping"]) == set(EVENT_NAMES.values())
     assert not [name for name in description["components"]["schemas"] if "stateless" in name], (

@@ -17,9 +17,9 @@ from moot.providers.transport import Transport
 from moot.streaming.cancellation import StopSignal
 from moot.types.events import TextDelta
 from moot.types.requests import ModelRequest, assistant_message, user_message
-from tests.taking import KEY, take
+from tests.taking import API_KEY, run_provider_turn
 
-FRANCE = ModelRequest(
+CAPITAL_REQUEST = ModelRequest(
     model="peer",
     system="Answer in one short sentence.",
     messages=(
@@ -33,26 +33,26 @@ FRANCE = ModelRequest(
 
 
 @pytest.fixture(scope="module")
-def llama_cpp() -> Any:
+def llama_cpp_server() -> Any:
     library = load_library()
     params = library.CommonParams()
     params.model.path = str(find_demo_weights())
     params.model_alias = {"peer"}
     params.n_ctx, params.n_parallel, params.verbosity = 4096, 2, -1
-    params.api_keys = [KEY]
+    params.api_keys = [API_KEY]
     return library.Server(params)
 
 
 @pytest.fixture(params=["openai", "anthropic"])
-async def peer(llama_cpp: Any, request: pytest.FixtureRequest) -> AsyncIterator[HttpProvider]:
+async def provider(llama_cpp_server: Any, request: pytest.FixtureRequest) -> AsyncIterator[HttpProvider]:
     api: Api = request.param
     transport = Transport()
-    yield HttpProvider(api, WIRE_FORMATS[api](), f"{llama_cpp.listening_address}/v1", transport)
+    yield HttpProvider(api, WIRE_FORMATS[api](), f"{llama_cpp_server.listening_address}/v1", transport)
     await transport.aclose()
 
 
-async def test_it_answers(peer: HttpProvider) -> None:
-    taken = await take(peer, "peer", request=FRANCE)
+async def test_it_answers(provider: HttpProvider) -> None:
+    taken = await run_provider_turn(provider, "peer", request=CAPITAL_REQUEST)
     assert taken.result.status == "completed"
     assert re.search(r"\w{3}", taken.result.text)
     assert len([event for event in taken.events if isinstance(event, TextDelta)]) > 1
@@ -61,46 +61,48 @@ async def test_it_answers(peer: HttpProvider) -> None:
     assert taken.result.usage.output > 1
 
 
-async def test_the_limit_is_labelled(peer: HttpProvider) -> None:
+async def test_the_limit_is_labelled(provider: HttpProvider) -> None:
     request = ModelRequest(model="peer", messages=(user_message("Tell me a story."),), max_tokens=3)
-    assert (await take(peer, "peer", request=request)).result.finish == "length"
+    assert (await run_provider_turn(provider, "peer", request=request)).result.finish == "length"
 
 
-async def test_a_stop_is_heard(peer: HttpProvider) -> None:
+async def test_a_stop_is_heard(provider: HttpProvider) -> None:
     stop = StopSignal()
     request = ModelRequest(
         model="peer", messages=(user_message("Tell me a very long story."),), max_tokens=2000
     )
     asyncio.get_running_loop().call_later(0.1, stop.request_stop)
-    taken = await take(peer, "peer", request=request, stop=stop)
+    taken = await run_provider_turn(provider, "peer", request=request, stop=stop)
     assert taken.result.status == "stopped_by_user"
 
 
-async def test_a_question_that_is_too_long_is_called_so(peer: HttpProvider) -> None:
+async def test_a_question_that_is_too_long_is_called_so(provider: HttpProvider) -> None:
     request = ModelRequest(model="peer", messages=(user_message("word " * 9000),), max_tokens=5)
-    fault = (await take(peer, "peer", request=request)).result.fault
+    fault = (await run_provider_turn(provider, "peer", request=request)).result.fault
     assert fault is not None
     assert fault.kind == "context_length"
 
 
-async def test_a_wrong_key_is_rejected(peer: HttpProvider) -> None:
-    (batch,) = [batch async for batch in peer.stream_chunks(FRANCE, "wrong-key-0123456789")]
+async def test_a_wrong_key_is_rejected(provider: HttpProvider) -> None:
+    (batch,) = [batch async for batch in provider.stream_chunks(CAPITAL_REQUEST, "wrong-key-0123456789")]
     (failed,) = batch
     assert "Key rejected" in str(failed)
     assert "0123456789" not in str(failed)
 
 
-async def test_its_models_are_listed(peer: HttpProvider) -> None:
-    assert await peer.list_models(KEY) == ["peer"]
+async def test_its_models_are_listed(provider: HttpProvider) -> None:
+    assert await provider.list_models(API_KEY) == ["peer"]
 
 
-async def test_json_by_schema(llama_cpp: Any) -> None:
+async def test_json_by_schema(llama_cpp_server: Any) -> None:
     transport = Transport()
-    peer = HttpProvider("openai", WIRE_FORMATS["openai"](), f"{llama_cpp.listening_address}/v1", transport)
+    peer = HttpProvider(
+        "openai", WIRE_FORMATS["openai"](), f"{llama_cpp_server.listening_address}/v1", transport
+    )
     schema = b'{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}'
     request = ModelRequest(
         model="peer", messages=(user_message("Pick a number."),), json_schema=Raw(schema), max_tokens=40
     )
-    answer = (await take(peer, "peer", request=request)).result.text
+    answer = (await run_provider_turn(peer, "peer", request=request)).result.text
     await transport.aclose()
     assert json.loads(answer)["n"] in {1, 2}

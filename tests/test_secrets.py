@@ -17,7 +17,7 @@ from moot.store.database import Database
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as lab_serving
 from tests import lessons
-from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
+from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
 from tests.lessons import MIRA, TOM
 from tests.serving import MootServer, Reply
 
@@ -45,7 +45,7 @@ SCRIPTS = [
 ]
 
 
-class Listening(MootServer):
+class RecordingServer(MootServer):
     """A server whose every answer is kept."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -59,12 +59,12 @@ class Listening(MootServer):
 
 
 @asynccontextmanager
-async def listening(folder: Path, url: str, lab_url: str) -> AsyncIterator[Listening]:
+async def run_recording_server(folder: Path, url: str, provider_url: str) -> AsyncIterator[RecordingServer]:
     providers = "".join(
-        f'[providers.{name}]\napi = "{api}"\nbase_url = "{lab_url}{path}"\nkey_env = "LAB_KEY"\n'
+        f'[providers.{name}]\napi = "{api}"\nbase_url = "{provider_url}{path}"\nkey_env = "LAB_KEY"\n'
         for name, (api, path) in APIS.items()
     )
-    server = Listening(
+    server = RecordingServer(
         folder, url, settings=providers, MOOT_AUTH="accounts", LAB_KEY=SERVER_KEY, OPENAI_API_KEY=SERVER_KEY
     )
     try:
@@ -74,53 +74,55 @@ async def listening(folder: Path, url: str, lab_url: str) -> AsyncIterator[Liste
         await server.close()
 
 
-async def logged_in(server: MootServer, name: str) -> dict[str, str]:
+async def log_in(server: MootServer, name: str) -> dict[str, str]:
     login = await server.post("/api/login", {"name": name, "password": PASSWORD})
     assert login.status == 200
     return {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
 
 
-async def everything_is_asked(server: MootServer, who: dict[str, str]) -> None:
+async def exercise_api(server: MootServer, credentials: dict[str, str]) -> None:
     """Go through what succeeds and what fails, and read all of it again."""
-    await asyncio.gather(*(a_provider_is_asked(server, provider, who) for provider in APIS))
+    await asyncio.gather(*(exercise_provider(server, provider, credentials) for provider in APIS))
     for path in ("/api/providers", "/api/me", "/api/tokens", "/api/models", "/api/discussions"):
-        assert (await server.get(path, who)).status == 200
+        assert (await server.get(path, credentials)).status == 200
 
 
-async def a_provider_is_asked(server: MootServer, provider: str, who: dict[str, str]) -> None:
+async def exercise_provider(server: MootServer, provider: str, credentials: dict[str, str]) -> None:
     models = [f"{provider}/{script}" for script in SCRIPTS]
     body = {"message": "What is a moot?", "participants": models, "mode": "parallel"}
-    opened = (await server.post("/api/discussions", body, who)).body
-    events = await server.get(f"/api/runs/{opened['run']['id']}/events", who)
+    opened = (await server.post("/api/discussions", body, credentials)).body
+    events = await server.get(f"/api/runs/{opened['run']['id']}/events", credentials)
     assert events.text.count('"turn_ended"') == len(models)
     path = f"/api/discussions/{opened['discussion']['id']}"
-    for message in (await server.get(path, who)).body["messages"][1:]:
-        assert (await server.get(f"{path}/turns/{message['id']}/prompt", who)).status == 200
+    for message in (await server.get(path, credentials)).body["messages"][1:]:
+        assert (await server.get(f"{path}/turns/{message['id']}/prompt", credentials)).status == 200
     for script in ("unauthorized", "echo"):
-        exported = await server.post(f"{path}/export", {"model": f"{provider}/{script}"}, who)
+        exported = await server.post(f"{path}/export", {"model": f"{provider}/{script}"}, credentials)
         assert exported.status == 502
 
 
-async def a_key_is_sent_along(server: MootServer, who: dict[str, str]) -> None:
+async def send_request_keys(server: MootServer, credentials: dict[str, str]) -> None:
     """Let agents speak with a key of the request, whatever comes of it, and ask what makes no sense."""
 
-    async def taken(model: str, status: int = 200, **more: Any) -> None:
-        asked = lessons.body(MIRA, words="What is a lesson?", model=model, **{"apiKey": REQUEST_KEY, **more})
-        assert (await server.post("/api/stateless/chat", asked, who)).status == status
+    async def send_chat(model: str, status: int = 200, **more: Any) -> None:
+        asked = lessons.chat_request(
+            MIRA, text="What is a lesson?", model=model, **{"apiKey": REQUEST_KEY, **more}
+        )
+        assert (await server.post("/api/stateless/chat", asked, credentials)).status == status
 
-    await asyncio.gather(*(taken(f"{provider}/{script}") for provider in APIS for script in SCRIPTS))
+    await asyncio.gather(*(send_chat(f"{provider}/{script}") for provider in APIS for script in SCRIPTS))
     director = {"turnCount": 1, "agentResponses": [{"agentId": "tom", "agentName": "Tom"}]}
     both = {"agentIds": ["mira", "tom"], "agents": [MIRA, TOM]}
-    await taken("lab_openai/echo", config=both, directorState=director)
+    await send_chat("lab_openai/echo", config=both, directorState=director)
     for wrong in ({"apiKey": [REQUEST_KEY]}, {"apiKey": f"{REQUEST_KEY} "}, {"apiKey": REQUEST_KEY * 50}):
-        await taken("lab_openai/echo", 400, **wrong)
+        await send_chat("lab_openai/echo", 400, **wrong)
     for model in ("scripted/echo", "nobody/none"):
-        await taken(model, 400)
+        await send_chat(model, 400)
     other = {"agentIds": ["mira"], "agents": [{**MIRA, "model": "lab_google/echo"}]}
-    await taken("lab_openai/echo", 400, config=other)
+    await send_chat("lab_openai/echo", 400, config=other)
 
 
-async def bad_keys_are_offered(server: MootServer, who: dict[str, str]) -> None:
+async def submit_invalid_keys(server: MootServer, credentials: dict[str, str]) -> None:
     for provider, body in (
         ("nobody", {"key": STORED_KEY}),
         ("scripted", {"key": STORED_KEY}),
@@ -131,12 +133,12 @@ async def bad_keys_are_offered(server: MootServer, who: dict[str, str]) -> None:
         ("openai", [STORED_KEY]),
         ("openai", f'{{"key": "{STORED_KEY}'.encode()),
     ):
-        assert (await server.call("PUT", f"/api/keys/{provider}", body, who)).status in {400, 404}
+        assert (await server.call("PUT", f"/api/keys/{provider}", body, credentials)).status in {400, 404}
     for wrong in ({"name": "ada", "password": PASSWORD + "x"}, {"name": PASSWORD}, {"password": [PASSWORD]}):
         assert (await server.post("/api/login", wrong)).status in {400, 401}
 
 
-async def stored(kind: Kind, url: str) -> list[bytes]:
+async def stored_bytes(kind: DatabaseKind, url: str) -> list[bytes]:
     """All bytes that are kept: the files of SQLite, or every row of every table in Postgres."""
     if kind == "sqlite":
         folder = Path(url.removeprefix("sqlite:///")).parent
@@ -156,44 +158,44 @@ async def stored(kind: Kind, url: str) -> list[bytes]:
         await connection.close()
 
 
-def faces(canary: str) -> Iterable[bytes]:
+def secret_encodings(secret: str) -> Iterable[bytes]:
     """The forms in which a secret may have slipped out."""
-    plain = canary.encode()
-    yield from (plain, quote(canary).encode(), plain.hex().encode(), base64.b64encode(plain).rstrip(b"="))
+    plain = secret.encode()
+    yield from (plain, quote(secret).encode(), plain.hex().encode(), base64.b64encode(plain).rstrip(b"="))
     yield plain[-10:]
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
+async def test_no_secret_is_found_anywhere(kind: DatabaseKind, tmp_path: Path) -> None:
     lab = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     async with (
         lab_serving(lab) as lab_url,
-        migrated_url(kind, tmp_path) as url,
+        migrated_database_url(kind, tmp_path) as url,
         Database(url) as database,
     ):
         for name in ("ada", "bob"):
             await Accounts(database).create_account(name, PASSWORD)
-        async with listening(tmp_path, url, lab_url) as server:
-            ada, bob = await logged_in(server, "ada"), await logged_in(server, "bob")
+        async with run_recording_server(tmp_path, url, lab_url) as server:
+            ada, bob = await log_in(server, "ada"), await log_in(server, "bob")
             for provider in APIS:
                 kept = await server.call("PUT", f"/api/keys/{provider}", {"key": STORED_KEY}, ada)
                 assert kept.status == 204
             token = (await server.post("/api/tokens", {"name": "A token"}, ada)).body["secret"]
             server.replies.clear()  # a session and a token are shown once
             await asyncio.gather(
-                everything_is_asked(server, {"Authorization": f"Bearer {token}"}),
-                everything_is_asked(server, bob),
+                exercise_api(server, {"Authorization": f"Bearer {token}"}),
+                exercise_api(server, bob),
             )
-            await a_key_is_sent_along(server, bob)
-            await bad_keys_are_offered(server, ada)
+            await send_request_keys(server, bob)
+            await submit_invalid_keys(server, ada)
             used = {call.key for call in lab.received_requests}
             assert used == {SERVER_KEY, STORED_KEY, REQUEST_KEY}, "they were really used"
-            kept_bytes = await stored(kind, url)
-            assert await server.end() == 0
-            places = [*server.replies, *kept_bytes, server.logged().encode()]
+            kept_bytes = await stored_bytes(kind, url)
+            assert await server.terminate() == 0
+            places = [*server.replies, *kept_bytes, server.read_log().encode()]
         sessions = [who["Cookie"].partition("=")[2] for who in (ada, bob)]
         assert b"What is a moot?" in b"".join(kept_bytes)
         assert b"What is a lesson?" not in b"".join(kept_bytes)
         for canary in (SERVER_KEY, STORED_KEY, REQUEST_KEY, PASSWORD, token, *sessions):
-            for face in faces(canary):
+            for face in secret_encodings(canary):
                 assert [place[max(0, place.find(face) - 80) :] for place in places if face in place] == []

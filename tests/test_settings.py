@@ -7,93 +7,95 @@ from moot.providers.catalog import ProviderConfig
 from moot.settings import RateSettings, Settings, load_settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import BadSettings
-from tests.cli.process import Moot, complaint
+from tests.cli.process import MootCli, usage_error_text
 
 
 @pytest.fixture
-def moot(tmp_path: Path) -> Moot:
-    return Moot(tmp_path)
+def moot(tmp_path: Path) -> MootCli:
+    return MootCli(tmp_path)
 
 
-NOTHING: dict[str, str] = {}
+NO_ENVIRONMENT: dict[str, str] = {}
 
 
-class Folders:
+class SettingsFiles:
     """The three places where settings are looked for, each empty at first."""
 
     def __init__(self, root: Path) -> None:
-        self.named = root / "elsewhere" / "named.toml"
-        self.here = root / "here" / "moot.toml"
-        self.user = platformdirs.user_config_path("moot") / "moot.toml"
-        for path in (self.named, self.here, self.user):
+        self.named_file = root / "elsewhere" / "named.toml"
+        self.local_file = root / "here" / "moot.toml"
+        self.user_file = platformdirs.user_config_path("moot") / "moot.toml"
+        for path in (self.named_file, self.local_file, self.user_file):
             path.parent.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
+def settings_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SettingsFiles:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
-    found = Folders(tmp_path)
-    monkeypatch.chdir(found.here.parent)
+    found = SettingsFiles(tmp_path)
+    monkeypatch.chdir(found.local_file.parent)
     return found
 
 
-def test_without_a_file_there_are_no_settings(folders: Folders) -> None:
-    assert load_settings(None, NOTHING) == Settings()
+def test_without_a_file_there_are_no_settings(settings_files: SettingsFiles) -> None:
+    assert load_settings(None, NO_ENVIRONMENT) == Settings()
 
 
-def test_what_is_nearer_counts(folders: Folders) -> None:
-    folders.user.write_text('model = "user/model"')
-    assert load_settings(None, NOTHING).model == "user/model"
-    folders.here.write_text('model = "here/model"')
-    assert load_settings(None, NOTHING).model == "here/model"
-    folders.named.write_text('model = "named/model"')
-    assert load_settings(None, NOTHING).model == "here/model"
-    assert load_settings(folders.named, NOTHING).model == "named/model"
-    assert load_settings(folders.named, {"MOOT_MODEL": "told/model"}).model == "told/model"
+def test_what_is_nearer_counts(settings_files: SettingsFiles) -> None:
+    settings_files.user_file.write_text('model = "user/model"')
+    assert load_settings(None, NO_ENVIRONMENT).model == "user/model"
+    settings_files.local_file.write_text('model = "here/model"')
+    assert load_settings(None, NO_ENVIRONMENT).model == "here/model"
+    settings_files.named_file.write_text('model = "named/model"')
+    assert load_settings(None, NO_ENVIRONMENT).model == "here/model"
+    assert load_settings(settings_files.named_file, NO_ENVIRONMENT).model == "named/model"
+    assert load_settings(settings_files.named_file, {"MOOT_MODEL": "told/model"}).model == "told/model"
 
 
-def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
-    folders.named.write_text('[providers.one]\napi = "openai"')
-    folders.here.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
-    folders.user.write_text(
+def test_what_is_farther_fills_the_gaps(settings_files: SettingsFiles) -> None:
+    settings_files.named_file.write_text('[providers.one]\napi = "openai"')
+    settings_files.local_file.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
+    settings_files.user_file.write_text(
         'model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]'
     )
-    settings = load_settings(folders.named, NOTHING)
+    settings = load_settings(settings_files.named_file, NO_ENVIRONMENT)
     assert settings.model == "two/x"
     assert settings.providers["one"] == ProviderConfig(api="openai", base_url="http://here/v1")
     assert settings.providers["two"] == ProviderConfig(api="anthropic")
     assert settings.fallback == {"a/b": ("c/d",)}
 
 
-def test_a_list_is_taken_whole_and_not_merged(folders: Folders) -> None:
-    folders.here.write_text('[providers.one]\nkey_env = ["A"]')
-    folders.user.write_text('[providers.one]\nkey_env = ["B", "C"]')
-    assert load_settings(None, NOTHING).providers["one"].key_variables == ("A",)
+def test_a_list_is_taken_whole_and_not_merged(settings_files: SettingsFiles) -> None:
+    settings_files.local_file.write_text('[providers.one]\nkey_env = ["A"]')
+    settings_files.user_file.write_text('[providers.one]\nkey_env = ["B", "C"]')
+    assert load_settings(None, NO_ENVIRONMENT).providers["one"].key_variables == ("A",)
 
 
-def test_paths_are_relative_to_the_file_that_names_them(folders: Folders) -> None:
-    folders.named.write_text('[providers.scripted]\nscript = "talk.yaml"')
-    folders.user.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
-    providers = load_settings(folders.named, NOTHING).providers
-    assert providers["scripted"].script == str(folders.named.parent / "talk.yaml")
+def test_paths_are_relative_to_the_file_that_names_them(settings_files: SettingsFiles) -> None:
+    settings_files.named_file.write_text('[providers.scripted]\nscript = "talk.yaml"')
+    settings_files.user_file.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
+    providers = load_settings(settings_files.named_file, NO_ENVIRONMENT).providers
+    assert providers["scripted"].script == str(settings_files.named_file.parent / "talk.yaml")
     assert providers["local"].gguf == str(Path.home() / "models" / "tiny.gguf")
 
 
-def test_an_absolute_path_stays(folders: Folders, tmp_path: Path) -> None:
-    folders.here.write_text(f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"')
-    assert load_settings(None, NOTHING).providers["scripted"].script == str(tmp_path / "a.toml")
+def test_an_absolute_path_stays(settings_files: SettingsFiles, tmp_path: Path) -> None:
+    settings_files.local_file.write_text(
+        f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"'
+    )
+    assert load_settings(None, NO_ENVIRONMENT).providers["scripted"].script == str(tmp_path / "a.toml")
 
 
-def test_the_environment_names_a_model_file(folders: Folders) -> None:
-    folders.here.write_text('[providers.local]\ngguf = "other.gguf"')
+def test_the_environment_names_a_model_file(settings_files: SettingsFiles) -> None:
+    settings_files.local_file.write_text('[providers.local]\ngguf = "other.gguf"')
     assert (
         load_settings(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
     )
 
 
-def test_an_empty_variable_says_nothing(folders: Folders) -> None:
-    folders.here.write_text('model = "here/model"')
+def test_an_empty_variable_says_nothing(settings_files: SettingsFiles) -> None:
+    settings_files.local_file.write_text('model = "here/model"')
     assert load_settings(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
 
 
@@ -114,12 +116,12 @@ def test_an_empty_variable_says_nothing(folders: Folders) -> None:
         ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
 )
-def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said: str) -> None:
-    folders.here.write_text('model = "good/one"')
-    folders.named.write_text(text)
+def test_an_error_names_the_file_and_the_place(settings_files: SettingsFiles, text: str, said: str) -> None:
+    settings_files.local_file.write_text('model = "good/one"')
+    settings_files.named_file.write_text(text)
     with pytest.raises(BadSettings) as caught:
-        load_settings(folders.named, NOTHING)
-    assert str(folders.named) in str(caught.value)
+        load_settings(settings_files.named_file, NO_ENVIRONMENT)
+    assert str(settings_files.named_file) in str(caught.value)
     assert said in str(caught.value)
 
 
@@ -135,14 +137,16 @@ def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said
         ("MOOT_BUDGET", "much", "US dollars"),
     ],
 )
-def test_an_error_names_the_variable(folders: Folders, variable: str, value: str, said: str) -> None:
+def test_an_error_names_the_variable(
+    settings_files: SettingsFiles, variable: str, value: str, said: str
+) -> None:
     with pytest.raises(BadSettings) as caught:
         load_settings(None, {variable: value})
     assert str(caught.value).startswith(f"{variable} must be ")
     assert said in str(caught.value)
 
 
-def test_the_environment_says_how_to_serve(folders: Folders) -> None:
+def test_the_environment_says_how_to_serve(settings_files: SettingsFiles) -> None:
     environment = {
         "MOOT_DATABASE_URL": "sqlite:////srv/moot.db",
         "MOOT_AUTH": "accounts",
@@ -167,8 +171,8 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
     )
 
 
-def test_rates_are_so_many_a_minute(folders: Folders) -> None:
-    assert load_settings(None, NOTHING).rates == RateSettings(
+def test_rates_are_so_many_a_minute(settings_files: SettingsFiles) -> None:
+    assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(
         calls_a_minute=600,
         starts_a_minute=60,
         messages_a_minute=10,
@@ -177,38 +181,42 @@ def test_rates_are_so_many_a_minute(folders: Folders) -> None:
         debates_burst=1,
         model_calls_a_minute=1000,
     )
-    folders.here.write_text("[rates]\nmessages_a_minute = 5")
-    assert load_settings(None, NOTHING).rates == RateSettings(messages_a_minute=5)
+    settings_files.local_file.write_text("[rates]\nmessages_a_minute = 5")
+    assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(messages_a_minute=5)
 
 
-def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:
-    folders.here.write_bytes(b"\xff\xfe")
+def test_settings_that_are_not_text_are_refused(settings_files: SettingsFiles) -> None:
+    settings_files.local_file.write_bytes(b"\xff\xfe")
     with pytest.raises(BadSettings, match="are not right"):
-        load_settings(None, NOTHING)
+        load_settings(None, NO_ENVIRONMENT)
 
 
-def test_a_file_that_was_named_must_be_there(folders: Folders) -> None:
+def test_a_file_that_was_named_must_be_there(settings_files: SettingsFiles) -> None:
     with pytest.raises(BadSettings, match="No such file"):
-        load_settings(folders.named, NOTHING)
+        load_settings(settings_files.named_file, NO_ENVIRONMENT)
 
 
 @pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
-def test_bad_settings_are_one_line_to_the_user(moot: Moot, text: str) -> None:
-    moot.write("moot.toml", text)
-    said = complaint(moot("ask", "hi"))
+def test_bad_settings_are_one_line_to_the_user(moot: MootCli, text: str) -> None:
+    moot.write_file("moot.toml", text)
+    said = usage_error_text(moot("ask", "hi"))
     assert said.startswith("The settings ")
     assert "moot.toml" in said
 
 
-def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> None:
+def test_the_settings_of_a_command_are_those_of_all_three_places(moot: MootCli) -> None:
     """The named file chooses the model, this folder its script, and the user's folder whom to ask instead.
 
     Of those to ask instead, one lacks its key here and is passed over.
     """
-    moot.write("elsewhere/named.toml", 'model = "scripted/one"')
-    moot.write("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
-    moot.write("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
-    moot.write("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]')
+    moot.write_file("elsewhere/named.toml", 'model = "scripted/one"')
+    moot.write_file(
+        "moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"'
+    )
+    moot.write_file("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
+    moot.write_file(
+        "home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]'
+    )
     done = moot("ask", "hi", "--config", "elsewhere/named.toml")
     assert (done.returncode, done.stdout) == (0, "Two.\n")
     assert "scripted/two is asked instead of scripted/one." in done.stderr
@@ -222,27 +230,27 @@ def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> 
     ],
     ids=["toml", "yaml"],
 )
-def test_scripts_are_toml_or_yaml(moot: Moot, name: str, script: str) -> None:
-    moot.write("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
-    moot.write(f"config/{name}", script)
+def test_scripts_are_toml_or_yaml(moot: MootCli, name: str, script: str) -> None:
+    moot.write_file("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
+    moot.write_file(f"config/{name}", script)
     done = moot(
         "ask", "world", "--system", "Be kind.", "-m", "scripted/greeter", "--config", "config/moot.toml"
     )
     assert (done.returncode, done.stdout) == (0, "Hello, world! (Be kind.)\n")
 
 
-def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: Moot) -> None:
-    moot.write("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
-    said = complaint(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
+def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: MootCli) -> None:
+    moot.write_file("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
+    said = usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
     assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
 
 
-def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
-    folders.here.write_text('[tools.notes]\nurl = "https://here.example"')
-    folders.user.write_text(
+def test_servers_of_tools_come_whole_from_one_file(settings_files: SettingsFiles) -> None:
+    settings_files.local_file.write_text('[tools.notes]\nurl = "https://here.example"')
+    settings_files.user_file.write_text(
         '[tools.notes]\ncommand = ["x"]\ntrusted = ["write"]\n[tools.words]\ncommand = ["y"]'
     )
-    assert load_settings(None, NOTHING).tools == {
+    assert load_settings(None, NO_ENVIRONMENT).tools == {
         "notes": ServerConfig(url="https://here.example"),
         "words": ServerConfig(command=("y",)),
     }
@@ -259,7 +267,7 @@ def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
         ("[tools.notes]\nheaders = { A = 'b' }", "unknown field `headers`"),
     ],
 )
-def test_a_server_of_tools_that_is_not_right(folders: Folders, table: str, words: str) -> None:
-    folders.here.write_text(table)
+def test_a_server_of_tools_that_is_not_right(settings_files: SettingsFiles, table: str, words: str) -> None:
+    settings_files.local_file.write_text(table)
     with pytest.raises(BadSettings, match=words):
-        load_settings(None, NOTHING)
+        load_settings(None, NO_ENVIRONMENT)

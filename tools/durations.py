@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-SHOWN = 15  # fixtures
+MAX_FIXTURES = 15  # fixtures
 
 # In a worker:
-_running: list[float] = []  # for each fixture that is being set up, the seconds that others took within it
-_unsent: defaultdict[str, float] = defaultdict(float)
+_nested_seconds: list[
+    float
+] = []  # for each fixture that is being set up, the seconds that others took within it
+_pending_seconds: defaultdict[str, float] = defaultdict(float)
 # In the process that prints:
 _tests: Counter[str] = Counter()
 _seconds: defaultdict[tuple[str, str], float] = defaultdict(float)  # by folder and phase
@@ -24,17 +26,17 @@ _fixtures: defaultdict[str, float] = defaultdict(float)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-    _running.append(0.0)
+    _nested_seconds.append(0.0)
     start = time.perf_counter()
     try:
         return (yield)
     finally:
         took = time.perf_counter() - start
-        within = _running.pop()
-        if _running:
-            _running[-1] += took
+        within = _nested_seconds.pop()
+        if _nested_seconds:
+            _nested_seconds[-1] += took
         name = f"{fixturedef.baseid or 'plugin'}: {fixturedef.argname} ({fixturedef.scope})"
-        _unsent[name] += took - within
+        _pending_seconds[name] += took - within
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,8 +46,8 @@ def pytest_runtest_makereport(
     """Send the times of the fixtures along, from the worker to the process that prints."""
     report = yield
     if call.when == "setup":
-        report.user_properties = [*report.user_properties, *_unsent.items()]
-        _unsent.clear()
+        report.user_properties = [*report.user_properties, *_pending_seconds.items()]
+        _pending_seconds.clear()
     return report
 
 
@@ -71,5 +73,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         write(f"{folder:32}{_tests[folder]:8}{phases}{total:9.1f}")
     write(f"{'all':32}{_tests.total():8}{'':27}{sum(sums.values()):9.1f}")
     terminalreporter.section("seconds by fixture")
-    for name, seconds in sorted(_fixtures.items(), key=lambda one: -one[1])[:SHOWN]:
+    for name, seconds in sorted(_fixtures.items(), key=lambda one: -one[1])[:MAX_FIXTURES]:
         write(f"{name:72}{seconds:9.1f}")

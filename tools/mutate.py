@@ -29,7 +29,7 @@ SKIPPED_PARTS = (
 )  # test doubles; a schema that a test compares with its tables
 SAMPLES = "sample_"  # texts for demonstrations
 TIMEOUT_SECONDS = 120  # of one test file: a mutant that loops for ever is killed by this
-LEAST_PERCENT = 85
+MIN_PERCENT = 85
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -87,7 +87,7 @@ def mutants(module: Path, text: str) -> Iterator[Mutant]:
 
 def _changes(root: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
     """Yield what is replaced, by what, and the kind of change."""
-    for node in _executed(root):
+    for node in _executed_nodes(root):
         match node:
             case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
                 changed = copy.deepcopy(node)
@@ -115,7 +115,7 @@ def _other_constant(value: object) -> str | None:
     return None
 
 
-def _executed(node: ast.AST) -> Iterator[ast.AST]:
+def _executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Walk what is executed: no annotations, no imports, no f-strings, no docstrings, no type-checking blocks."""
     yield node
     for name, value in ast.iter_fields(node):
@@ -123,7 +123,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _is_declaration(child):
-                yield from _executed(child)
+                yield from _executed_nodes(child)
 
 
 def _is_declaration(node: ast.AST) -> bool:
@@ -206,7 +206,7 @@ def check(chosen: Sequence[Mutant], jobs: int) -> list[Mutant]:
         for job in range(jobs):
             clones.put(Clone(Path(folder, str(job))))
 
-        def tried(mutant: Mutant) -> str:
+        def try_mutant(mutant: Mutant) -> str:
             clone = clones.get()
             try:
                 return clone.outcome(mutant)
@@ -214,7 +214,9 @@ def check(chosen: Sequence[Mutant], jobs: int) -> list[Mutant]:
                 clones.put(clone)
 
         with ThreadPoolExecutor(jobs) as pool:
-            for number, (mutant, outcome) in enumerate(zip(chosen, pool.map(tried, chosen), strict=True), 1):
+            for number, (mutant, outcome) in enumerate(
+                zip(chosen, pool.map(try_mutant, chosen), strict=True), 1
+            ):
                 survivors += [mutant] if outcome == "SURVIVED" else []
                 sys.stdout.write(f"{number}/{len(chosen)} {outcome} {show(mutant)}\n")
                 sys.stdout.flush()
@@ -226,7 +228,7 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--least", type=float, default=LEAST_PERCENT)
+    parser.add_argument("--least", type=float, default=MIN_PERCENT)
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("only", nargs="*", help="beginnings of module paths below src/moot, e.g. engine/hall")
     options = parser.parse_args()

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moot.sdk.client import Moot, ask
-    from moot.sdk.participants import Voice
-    from moot.sdk.run import Result, Talk
-    from moot.types.debate import Debate
+    from moot.sdk.participants import ParticipantSpec
+    from moot.sdk.run import Result, RunHandle
+    from moot.types.debate import DebateOptions
     from moot.types.errors import MissingKey, MootError, NotFound, ProviderError, UnknownModel, UsageError
-    from moot.types.modes import Advisors, Directed
+    from moot.types.modes import AdvisorOptions, DirectedOptions
 
 __version__ = "0.1.0"
 __all__ = [
-    "Advisors",
-    "Debate",
-    "Directed",
+    "AdvisorOptions",
+    "DebateOptions",
+    "DirectedOptions",
     "MissingKey",
     "Moot",
     "MootError",
     "NotFound",
+    "ParticipantSpec",
     "ProviderError",
     "Result",
-    "Talk",
+    "RunHandle",
     "UnknownModel",
     "UsageError",
-    "Voice",
     "ask",
 ]
 EXPORT_MODULES = {

@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from moot.services import image_renderer
 from moot.testing.provider_server import serve_provider as lab_serving
-from tests.api.journey import Journey, RecordingLab
-from tests.databases import SLOW_ON_POSTGRES, migrated_url
-from tests.serving import serving
+from tests.api.journey import ApiClient, RecordingProviderServer
+from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.serving import run_moot_server
 
 SETTINGS = """\
 [providers.lab]
@@ -33,21 +33,21 @@ model_calls_a_minute = 1_000_000
 """
 
 
-def patient() -> None:
+def allow_slow_rendering() -> None:
     """Give a painter the time to start on a busy machine, in the process of the server."""
     image_renderer.RENDER_TIMEOUT_SECONDS = 120.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
-async def journey(
+async def api_client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Journey]:
+) -> AsyncIterator[ApiClient]:
     folder: Path = tmp_path_factory.mktemp("api")
-    lab = RecordingLab()
+    lab = RecordingProviderServer()
     async with (
         lab_serving(lab) as lab_url,
-        migrated_url(request.param, folder) as url,
-        serving(folder, url, patient, settings=SETTINGS.format(url=lab_url)) as server,
+        migrated_database_url(request.param, folder) as url,
+        run_moot_server(folder, url, allow_slow_rendering, settings=SETTINGS.format(url=lab_url)) as server,
     ):
-        yield Journey(server, lab)
-        assert '"error"' not in server.logged(), server.logged()
+        yield ApiClient(server, lab)
+        assert '"error"' not in server.read_log(), server.read_log()

@@ -4,25 +4,25 @@ import json
 
 from moot.providers.scripted.scripts import Script
 
-SECOND = "These are the first answers of the others"
-SYNTHESIS = "You now write for the whole table"
-MINUTES = "You take the minutes"
-JUDGE = "You judge answers"
-LEDGER = "You keep the ledger"
-GATE = "would gain anything by debating"
+SECOND_ANSWER_PROMPT = "These are the first answers of the others"
+SYNTHESIS_PROMPT = "You now write for the whole table"
+DEBATE_SUMMARY_PROMPT = "You take the minutes"
+JUDGE_PROMPT = "You judge answers"
+CLAIMS_PROMPT = "You keep the ledger"
+AGREEMENT_PROMPT = "would gain anything by debating"
 
 YES = "Split it now: the teams block each other every single week."
 NO = "Keep it whole: nobody has measured what the split would cost."
 PERHAPS = "Wait a quarter: the numbers will tell which way is cheaper."
 STILL_YES = "I keep my position. Split it now, but measure the cost first, as Beta asks."
 STILL_NO = "I keep my position: nobody has measured what the split would cost."
-CONVINCED = (
+CHANGED_TO_YES = (
     "I change my position. Alpha is right that the teams block each other every single week: split it now."
 )
-TOGETHER = "Split it, beginning with the part that blocks most, and measure the cost as you go."
+SYNTHESIS_ANSWER = "Split it, beginning with the part that blocks most, and measure the cost as you go."
 
 
-def row(first: str, last: str, *, changed: bool) -> dict[str, object]:
+def summary_row(first: str, last: str, *, changed: bool) -> dict[str, object]:
     return {"initialSummary": first, "refinedSummary": last, "changedPosition": changed, "keyPoints": [last]}
 
 
@@ -31,9 +31,9 @@ SUMMARY = {
     "agreements": ["The cost has to be measured."],
     "disagreements": ["Beta would not split before."],
     "convergence": "Gamma was won over.",
-    "p1": row("Split.", "Split.", changed=False),
-    "p2": row("Keep.", "Keep.", changed=False),
-    "p3": row("Wait.", "Split.", changed=True),
+    "p1": summary_row("Split.", "Split.", changed=False),
+    "p2": summary_row("Keep.", "Keep.", changed=False),
+    "p3": summary_row("Wait.", "Split.", changed=True),
 }
 CLAIMS = {
     "claims": [
@@ -62,24 +62,24 @@ CLAIMS = {
         {"who": "p2", "before": "x", "after": "y", "becauseOf": None, "quote": "I have changed my mind"},
     ],
 }
-CLERK = {
-    MINUTES: json.dumps(SUMMARY),
-    LEDGER: json.dumps(CLAIMS),
-    JUDGE: json.dumps({"A": 7, "B": 4}),
-    GATE: json.dumps({"agree": False, "reason": "One says wait."}),
+TASK_ANSWERS = {
+    DEBATE_SUMMARY_PROMPT: json.dumps(SUMMARY),
+    CLAIMS_PROMPT: json.dumps(CLAIMS),
+    JUDGE_PROMPT: json.dumps({"A": 7, "B": 4}),
+    AGREEMENT_PROMPT: json.dumps({"agree": False, "reason": "One says wait."}),
 }
 
 
-def speaking(first: str, second: str, **more: object) -> Script:
-    when = {SECOND: second, SYNTHESIS: TOGETHER, **CLERK}
+def debater_script(first: str, second: str, **more: object) -> Script:
+    when = {SECOND_ANSWER_PROMPT: second, SYNTHESIS_PROMPT: SYNTHESIS_ANSWER, **TASK_ANSWERS}
     return Script(answer=first, when=when, **more)  # type: ignore[arg-type]
 
 
-TABLE = {
-    "yes": speaking(YES, STILL_YES),
-    "no": speaking(NO, STILL_NO),
-    "ponder": speaking("Yes.", STILL_YES, chunk=2, pace=0.2),
-    "perhaps": speaking(PERHAPS, CONVINCED),
-    "late": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),
-    "slip": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),
+DEBATER_SCRIPTS = {
+    "yes": debater_script(YES, STILL_YES),
+    "no": debater_script(NO, STILL_NO),
+    "ponder": debater_script("Yes.", STILL_YES, chunk=2, pace=0.2),
+    "perhaps": debater_script(PERHAPS, CHANGED_TO_YES),
+    "late": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", fault_times=1),
+    "slip": debater_script(PERHAPS, CHANGED_TO_YES, fault="unauthorized", fault_times=1),
 }

@@ -13,23 +13,23 @@ from msgspec.structs import replace
 from moot.providers.scripted import sample_lesson
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
-from tests.api.advising import ADVISORS
-from tests.api.debating import TABLE
-from tests.api.lessons import AGENTS
-from tests.serving import SECONDS, MootServer
+from tests.api.advising import ADVISOR_SCRIPTS
+from tests.api.debating import DEBATER_SCRIPTS
+from tests.api.lessons import AGENT_SCRIPTS
+from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer
 
-LONG = " ".join(f"word{place}" for place in range(400))
+LONG_ANSWER = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
     **BUILT_IN_SCRIPTS,
-    **TABLE,
-    **ADVISORS,
-    **AGENTS,
+    **DEBATER_SCRIPTS,
+    **ADVISOR_SCRIPTS,
+    **AGENT_SCRIPTS,
     **{
         name: replace(BUILT_IN_SCRIPTS[name], chunk=64) for name in sample_lesson.LESSON_ANSWERS
     },  # fewer pieces are cheaper
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
-    "long": Script(answer=LONG, pace=0.02),
+    "long": Script(answer=LONG_ANSWER, pace=0.02),
     "big": Script(answer="x" * 180_000, chunk=4000),
     **dict.fromkeys(("gpt-x", "claude-x", "gemini-x"), Script(answer="I see.")),
     "titler": Script(answer='Title: "Tables, round and square."'),
@@ -50,13 +50,13 @@ SCRIPTS = {
 }
 
 
-class RecordingLab(FakeProviderServer):
+class RecordingProviderServer(FakeProviderServer):
     """A lab that remembers what it was sent. A model in `held` answers once its event is set."""
 
     def __init__(self) -> None:
         super().__init__(Scripts(SCRIPTS))
-        self.bodies: list[Any] = []
-        self.held: dict[str, asyncio.Event] = {}
+        self.request_bodies: list[Any] = []
+        self.held_models: dict[str, asyncio.Event] = {}
 
     def create_app(self) -> web.Application:
         @web.middleware
@@ -65,8 +65,8 @@ class RecordingLab(FakeProviderServer):
         ) -> web.StreamResponse:
             if request.can_read_body:
                 body = await request.json()
-                self.bodies.append(body)
-                if held := self.held.get(body.get("model")):
+                self.request_bodies.append(body)
+                if held := self.held_models.get(body.get("model")):
                     await held.wait()
             return await handler(request)
 
@@ -75,63 +75,63 @@ class RecordingLab(FakeProviderServer):
         return app
 
 
-class Journey:
+class ApiClient:
     """A server with a lab behind it, and the steps that the journeys share."""
 
-    def __init__(self, server: MootServer, lab: RecordingLab) -> None:
+    def __init__(self, server: MootServer, provider_server: RecordingProviderServer) -> None:
         self.server = server
-        self.lab = lab
+        self.provider_server = provider_server
 
-    async def open(self, *models: str, message: str = "What is a moot?", **more: Any) -> Any:
+    async def create_discussion(self, *models: str, message: str = "What is a moot?", **more: Any) -> Any:
         body = {"message": message, "participants": list(models), **more}
         reply = await self.server.post("/api/discussions", body)
         assert reply.status == 201, reply.text
         return reply.body
 
-    async def finished(self, *models: str, **more: Any) -> Any:
+    async def create_finished_discussion(self, *models: str, **more: Any) -> Any:
         """Open a discussion and wait until it was answered."""
-        opened = await self.open(*models, **more)
-        await self.server.heard(opened["run"]["id"])
+        opened = await self.create_discussion(*models, **more)
+        await self.server.run_events(opened["run"]["id"])
         return opened
 
-    async def say(self, discussion: str, message: str, **more: Any) -> Any:
+    async def send_message(self, discussion: str, message: str, **more: Any) -> Any:
         reply = await self.server.post(
             f"/api/discussions/{discussion}/messages", {"message": message, **more}
         )
         assert reply.status == 202, reply.text
         return reply.body
 
-    async def change(self, discussion: str, **changes: Any) -> Any:
+    async def update_discussion(self, discussion: str, **changes: Any) -> Any:
         reply = await self.server.call("PATCH", f"/api/discussions/{discussion}", changes)
         assert reply.status == 200, reply.text
         return reply.body
 
-    async def read(self, discussion: str, query: str = "") -> Any:
+    async def get_discussion(self, discussion: str, query: str = "") -> Any:
         reply = await self.server.get(f"/api/discussions/{discussion}{query}")
         assert reply.status == 200, reply.text
         return reply.body
 
-    async def answers(self, discussion: str) -> list[Any]:
-        return [m for m in (await self.read(discussion))["messages"] if m["role"] == "assistant"]
+    async def list_answers(self, discussion: str) -> list[Any]:
+        return [m for m in (await self.get_discussion(discussion))["messages"] if m["role"] == "assistant"]
 
-    async def upload(self, name: str, data: bytes) -> str:
+    async def upload_file(self, name: str, data: bytes) -> str:
         form = aiohttp.FormData()
         form.add_field("file", BytesIO(data), filename=name)
         async with self.server.http.post(f"{self.server.url}/api/files", data=form) as response:
             assert response.status == 201, await response.text()
             return str((await response.json())["id"])
 
-    async def run(self, id: str) -> Any:
+    async def get_run(self, id: str) -> Any:
         return (await self.server.get(f"/api/runs/{id}")).body
 
-    async def over(self, run: str) -> list[Any]:
+    async def wait_for_run_end(self, run: str) -> list[Any]:
         """Wait until a run is over, and nothing of it is to be tried again; return all its events."""
-        async with asyncio.timeout(SECONDS):
-            while (await self.run(run))["status"] in {"waiting", "running"}:
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            while (await self.get_run(run))["status"] in {"waiting", "running"}:
                 await asyncio.sleep(0.02)
-        return await self.server.heard(run)
+        return await self.server.run_events(run)
 
-    async def until_speaking(self, run: str, participant: str = "alpha") -> None:
+    async def wait_for_text(self, run: str, participant: str = "alpha") -> None:
         """Wait for the first words of somebody."""
         async with aclosing(self.server.events(f"/api/runs/{run}/events")) as frames:
             async for frame in frames:
@@ -140,7 +140,7 @@ class Journey:
         raise AssertionError(f"{participant} said nothing")
 
 
-def text_of(events: list[Any], participant: str) -> str:
+def participant_text(events: list[Any], participant: str) -> str:
     """Put together what a reader saw of one participant, starting anew where it is told to."""
     text = ""
     for event in events:
@@ -153,6 +153,6 @@ def text_of(events: list[Any], participant: str) -> str:
     return text
 
 
-def ended(events: list[Any], participant: str) -> Any:
+def ended_turn(events: list[Any], participant: str) -> Any:
     (turn,) = [e for e in events if e["type"] == "turn_ended" and e["participant"] == participant]
     return turn

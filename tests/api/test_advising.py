@@ -6,73 +6,77 @@ from typing import Any
 import pytest
 
 from tests.api.advising import MESSAGES
-from tests.api.journey import Journey, ended
-from tests.serving import SECONDS
+from tests.api.journey import ApiClient, ended_turn
+from tests.serving import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CAREFUL = {"model": "lab/careful", "name": "Careful"}
 DARING = {"model": "lab/daring", "name": "Daring"}
 PLAIN = {"model": "lab/plain", "name": "Plain"}
-ASKS, ENGAGES = "ask the one question", "Answer from where you stand"
+QUESTION_PROMPT, ADVICE_PROMPT = "ask the one question", "Answer from where you stand"
 
 
-class Advice:
+class AdvisorDiscussion:
     """A discussion with three advisors, and what each of them was sent for the newest message."""
 
-    def __init__(self, journey: Journey) -> None:
-        self._journey = journey
+    def __init__(self, api_client: ApiClient) -> None:
+        self._api_client = api_client
         self.id = ""
         self.run = ""
-        self.sent: dict[str, list[Any]] = {}
+        self.sent_messages: dict[str, list[Any]] = {}
 
-    async def ask(self, message: str, **more: Any) -> list[Any]:
+    async def send_message(self, message: str, **more: Any) -> list[Any]:
         """Say something, and return the events of the answer."""
-        told = len(self._journey.lab.bodies)
+        told = len(self._api_client.provider_server.request_bodies)
         if self.id:
-            self.run = (await self._journey.say(self.id, message))["run"]["id"]
+            self.run = (await self._api_client.send_message(self.id, message))["run"]["id"]
         else:
-            opened = await self._journey.open(message=message, mode="advisors", **more)
+            opened = await self._api_client.create_discussion(message=message, mode="advisors", **more)
             self.id, self.run = opened["discussion"]["id"], opened["run"]["id"]
-        events = await self._journey.over(self.run)
-        self.sent = {body["model"]: body["messages"] for body in self._journey.lab.bodies[told:]}
+        events = await self._api_client.wait_for_run_end(self.run)
+        self.sent_messages = {
+            body["model"]: body["messages"] for body in self._api_client.provider_server.request_bodies[told:]
+        }
         return events
 
-    def texts(self, model: str) -> list[tuple[str, str]]:
-        return [(one["role"], one["content"]) for one in self.sent[model] if one["role"] != "system"]
+    def thread_texts(self, model: str) -> list[tuple[str, str]]:
+        return [(one["role"], one["content"]) for one in self.sent_messages[model] if one["role"] != "system"]
 
-    def system(self, model: str) -> str:
-        return str(self.sent[model][0]["content"])
+    def system_prompt(self, model: str) -> str:
+        return str(self.sent_messages[model][0]["content"])
 
 
-async def test_four_turns_of_which_one_fails_for_one_of_them(journey: Journey) -> None:
-    advice = Advice(journey)
-    await advice.ask(MESSAGES[0], participants=[CAREFUL, DARING, PLAIN], advisors={"early": 2})
+async def test_four_turns_of_which_one_fails_for_one_of_them(api_client: ApiClient) -> None:
+    advice = AdvisorDiscussion(api_client)
+    await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, PLAIN], advisors={"early": 2})
     for model in ("careful", "daring", "plain"):
-        assert ASKS in advice.system(model)
-        ((role, text),) = advice.texts(model)
+        assert QUESTION_PROMPT in advice.system_prompt(model)
+        ((role, text),) = advice.thread_texts(model)
         assert (role, text.partition("] ")[2]) == ("user", MESSAGES[0])
 
-    await journey.change(advice.id, participants=[CAREFUL, DARING, {**PLAIN, "model": "lab/unauthorized"}])
-    events = await advice.ask(MESSAGES[1])
-    failed = ended(events, "plain")
+    await api_client.update_discussion(
+        advice.id, participants=[CAREFUL, DARING, {**PLAIN, "model": "lab/unauthorized"}]
+    )
+    events = await advice.send_message(MESSAGES[1])
+    failed = ended_turn(events, "plain")
     assert (failed["status"], "Key rejected for lab" in failed["fault"]["message"]) == ("failed", True)
-    assert ended(events, "careful")["status"] == "completed"
-    assert (await journey.run(advice.run))["status"] == "completed"
+    assert ended_turn(events, "careful")["status"] == "completed"
+    assert (await api_client.get_run(advice.run))["status"] == "completed"
 
-    await journey.change(advice.id, participants=[CAREFUL, DARING, PLAIN])
-    await advice.ask(MESSAGES[2])
-    assert {model: ENGAGES in advice.system(model) for model in advice.sent} == {
+    await api_client.update_discussion(advice.id, participants=[CAREFUL, DARING, PLAIN])
+    await advice.send_message(MESSAGES[2])
+    assert {model: ADVICE_PROMPT in advice.system_prompt(model) for model in advice.sent_messages} == {
         "careful": True,
         "daring": True,
         "plain": False,
     }, "a turn that failed does not count"
-    *_, last = advice.texts("careful")
+    *_, last = advice.thread_texts("careful")
     assert "Daring:\nDaring, answer 2." in last[1], "whoever answered is in it"
     assert "Plain" not in last[1]
 
-    await advice.ask(MESSAGES[3])
-    thread = advice.texts("careful")
+    await advice.send_message(MESSAGES[3])
+    thread = advice.thread_texts("careful")
     own = [text for role, text in thread if role == "assistant"]
     assert own == ["Careful, answer 1.", "Careful, answer 2.", "Careful, answer 3."]
     asked = [text.rpartition("] ")[2] for role, text in thread if role == "user"]
@@ -82,21 +86,25 @@ async def test_four_turns_of_which_one_fails_for_one_of_them(journey: Journey) -
     assert "Daring, answer 3." in block
     assert "Plain, answer 3." in block
     assert "answer 2." not in block
-    assert "Between us" not in str(advice.sent), "thoughts are nobody else's, and not even told again"
+    assert "Between us" not in str(advice.sent_messages), (
+        "thoughts are nobody else's, and not even told again"
+    )
 
 
-async def test_what_each_was_sent_can_be_shown_again(journey: Journey) -> None:
-    advice = Advice(journey)
+async def test_what_each_was_sent_can_be_shown_again(api_client: ApiClient) -> None:
+    advice = AdvisorDiscussion(api_client)
     rules = {"early": 0, "cross_talk": True, "synthesis": True, "budget": 1000}
     for message in MESSAGES:
-        await advice.ask(
+        await advice.send_message(
             f"{message} {'So it is. ' * 100}", participants=[CAREFUL, DARING, PLAIN], advisors=rules
         )
-    bodies = [body["messages"] for body in journey.lab.bodies]
-    turns = [m for m in (await journey.read(advice.id, "?limit=100"))["messages"] if m["participant"]]
+    bodies = [body["messages"] for body in api_client.provider_server.request_bodies]
+    turns = [
+        m for m in (await api_client.get_discussion(advice.id, "?limit=100"))["messages"] if m["participant"]
+    ]
     assert len(turns) == 4 * (3 + 3 + 1)
     for turn in turns:
-        reply = await journey.server.get(f"/api/discussions/{advice.id}/turns/{turn['id']}/prompt")
+        reply = await api_client.server.get(f"/api/discussions/{advice.id}/turns/{turn['id']}/prompt")
         shown = [
             {"role": one["role"], "content": "\n\n".join(part["text"] for part in one["parts"])}
             for one in reply.body["messages"]
@@ -105,17 +113,17 @@ async def test_what_each_was_sent_can_be_shown_again(journey: Journey) -> None:
     assert any(MESSAGES[0] not in str(body) for body in bodies[-7:]), "the oldest turn no longer fitted"
 
 
-async def test_they_talk_to_each_other_and_the_first_draws_it_together(journey: Journey) -> None:
-    advice = Advice(journey)
+async def test_they_talk_to_each_other_and_the_first_draws_it_together(api_client: ApiClient) -> None:
+    advice = AdvisorDiscussion(api_client)
     silent = {"model": "lab/silent", "name": "Silent"}
     rules = {"cross_talk": True, "synthesis": True}
-    events = await advice.ask(MESSAGES[0], participants=[CAREFUL, DARING, silent], advisors=rules)
+    events = await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, silent], advisors=rules)
     assert [e["stage"] for e in events if e["type"] == "stage_started"] == [
         "answer",
         "cross_talk",
         "synthesis",
     ]
-    said = (await journey.read(advice.id))["messages"]
+    said = (await api_client.get_discussion(advice.id))["messages"]
     assert {m["content"] for m in said if m["stage"] == "cross_talk"} == {
         "Careful to the others.",
         "Daring to the others.",
@@ -124,49 +132,53 @@ async def test_they_talk_to_each_other_and_the_first_draws_it_together(journey: 
     assert (said[-1]["role"], said[-1]["content"]) == ("synthesis", "Careful for all.")
     (daring,) = [m for m in said if m["participant"] == "daring" and m["stage"] == "answer"]
     assert daring["thoughts"] == "Between us: I would leave."
-    await advice.ask(MESSAGES[1])
-    last = advice.texts("careful")[-1][1]
+    await advice.send_message(MESSAGES[1])
+    last = advice.thread_texts("careful")[-1][1]
     assert "Daring, to the others:\nDaring to the others." in last
     assert "Silent, to the others" not in last
-    assert "for all" not in str(advice.texts("daring")), "a synthesis is for people"
+    assert "for all" not in str(advice.thread_texts("daring")), "a synthesis is for people"
 
 
-async def test_only_active_advisors_answer_and_without_any_there_is_a_plain_answer(journey: Journey) -> None:
-    advice = Advice(journey)
+async def test_only_active_advisors_answer_and_without_any_there_is_a_plain_answer(
+    api_client: ApiClient,
+) -> None:
+    advice = AdvisorDiscussion(api_client)
     resting = {**DARING, "active": False}
-    await advice.ask(MESSAGES[0], participants=[CAREFUL, resting])
-    assert list(advice.sent) == ["careful"]
-    await journey.change(advice.id, participants=[{**CAREFUL, "active": False}, resting])
-    events = await advice.ask("Two and two?")
-    assert list(advice.sent) == ["careful"]
-    assert ASKS not in advice.system("careful")
-    assert "Careful" not in advice.system("careful")
-    assert ended(events, "careful")["message"]["text"] == "Well."
+    await advice.send_message(MESSAGES[0], participants=[CAREFUL, resting])
+    assert list(advice.sent_messages) == ["careful"]
+    await api_client.update_discussion(advice.id, participants=[{**CAREFUL, "active": False}, resting])
+    events = await advice.send_message("Two and two?")
+    assert list(advice.sent_messages) == ["careful"]
+    assert QUESTION_PROMPT not in advice.system_prompt("careful")
+    assert "Careful" not in advice.system_prompt("careful")
+    assert ended_turn(events, "careful")["message"]["text"] == "Well."
 
 
-async def test_whoever_failed_can_try_again_and_all_is_drawn_together_anew(journey: Journey) -> None:
-    advice = Advice(journey)
+async def test_whoever_failed_can_try_again_and_all_is_drawn_together_anew(api_client: ApiClient) -> None:
+    advice = AdvisorDiscussion(api_client)
     broken = {**PLAIN, "model": "lab/unauthorized"}
-    await advice.ask(MESSAGES[0], participants=[CAREFUL, DARING, broken], advisors={"synthesis": True})
-    reply = await journey.server.post(f"/api/runs/{advice.run}/lanes/plain/retry", {"model": "lab/plain"})
+    await advice.send_message(
+        MESSAGES[0], participants=[CAREFUL, DARING, broken], advisors={"synthesis": True}
+    )
+    reply = await api_client.server.post(f"/api/runs/{advice.run}/lanes/plain/retry", {"model": "lab/plain"})
     assert reply.status == 202, reply.text
-    await journey.over(advice.run)
-    said = (await journey.read(advice.id))["messages"]
+    await api_client.wait_for_run_end(advice.run)
+    said = (await api_client.get_discussion(advice.id))["messages"]
     assert [m["content"] for m in said if m["participant"] == "plain"] == ["Plain, answer 1."]
     assert len([m for m in said if m["role"] == "synthesis"]) == 2
     assert len([m for m in said if m["role"] == "assistant"]) == 3
 
 
-async def test_what_it_will_cost_is_told_before_and_rates_are_learnt(journey: Journey) -> None:
+async def test_what_it_will_cost_is_told_before_and_rates_are_learnt(api_client: ApiClient) -> None:
     rules = {"cross_talk": True, "synthesis": True}
     body = {"message": "Why?", "mode": "advisors", "participants": [CAREFUL, DARING], "advisors": rules}
-    estimate = await journey.server.post("/api/estimate", body)
+    estimate = await api_client.server.post("/api/estimate", body)
     assert estimate.body["forecast"]["calls"] == 2 + 2 + 1
 
-    await Advice(journey).ask(MESSAGES[0], participants=[PLAIN])
-    async with asyncio.timeout(SECONDS):  # counted when nobody waits any more
+    await AdvisorDiscussion(api_client).send_message(MESSAGES[0], participants=[PLAIN])
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):  # counted when nobody waits any more
         while True:
-            (lab,) = (await journey.server.get("/api/models?provider=lab")).body
+            (lab,) = (await api_client.server.get("/api/models?provider=lab")).body
             if "lab/plain" in lab["token_rates"]:
                 break
             await asyncio.sleep(0.02)
@@ -174,7 +186,7 @@ async def test_what_it_will_cost_is_told_before_and_rates_are_learnt(journey: Jo
     assert 3.5 < lab["token_rates"]["lab/plain"]["characters_per_token"] <= 4
 
 
-async def test_nobody_is_asked_for_nothing(journey: Journey) -> None:
+async def test_nobody_is_asked_for_nothing(api_client: ApiClient) -> None:
     body = {"message": " \n", "mode": "advisors", "participants": ["lab/careful"]}
-    reply = await journey.server.post("/api/discussions", body)
+    reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "message")

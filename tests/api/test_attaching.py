@@ -10,8 +10,8 @@ import aiohttp
 import msgspec
 import pytest
 
-from tests.api.journey import Journey
-from tests.serving import SECONDS
+from tests.api.journey import ApiClient
+from tests.serving import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,15 +19,17 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
 
 
-async def test_every_wire_format_carries_text_images_and_pdf(journey: Journey) -> None:
+async def test_every_wire_format_carries_text_images_and_pdf(api_client: ApiClient) -> None:
     files = [
-        await journey.upload(name, data)
+        await api_client.upload_file(name, data)
         for name, data in (("notes.txt", b"Tables have no head."), ("cat.png", PNG), ("paper.pdf", PDF))
     ]
-    sent = len(journey.lab.bodies)
-    opened = await journey.finished("lab/gpt-x", "claude/claude-x", "gemini/gemini-x", files=files)
-    assert [m["content"] for m in await journey.answers(opened["discussion"]["id"])] == ["I see."] * 3
-    bodies = [msgspec.json.encode(body).decode() for body in journey.lab.bodies[sent:]]
+    sent = len(api_client.provider_server.request_bodies)
+    opened = await api_client.create_finished_discussion(
+        "lab/gpt-x", "claude/claude-x", "gemini/gemini-x", files=files
+    )
+    assert [m["content"] for m in await api_client.list_answers(opened["discussion"]["id"])] == ["I see."] * 3
+    bodies = [msgspec.json.encode(body).decode() for body in api_client.provider_server.request_bodies[sent:]]
     assert len(bodies) == 3
     for body in bodies:
         assert "Tables have no head." in body
@@ -35,66 +37,75 @@ async def test_every_wire_format_carries_text_images_and_pdf(journey: Journey) -
         assert b64encode(PDF).decode() in body
 
 
-async def test_a_participant_hears_what_is_in_a_text_file_and_its_prompt_shows_it(journey: Journey) -> None:
-    files = [await journey.upload("notes.txt", b"Tables have no head.")]
-    opened = await journey.finished("scripted/echo", files=files)
+async def test_a_participant_hears_what_is_in_a_text_file_and_its_prompt_shows_it(
+    api_client: ApiClient,
+) -> None:
+    files = [await api_client.upload_file("notes.txt", b"Tables have no head.")]
+    opened = await api_client.create_finished_discussion("scripted/echo", files=files)
     discussion = opened["discussion"]["id"]
-    (answer,) = await journey.answers(discussion)
+    (answer,) = await api_client.list_answers(discussion)
     assert answer["content"] == "notes.txt:\n```\nTables have no head.\n```\n\nWhat is a moot?"
-    shown = await journey.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
+    shown = await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
     assert "Tables have no head." in shown.text
 
 
-async def test_who_joins_later_and_cannot_see_is_told_what_there_was(journey: Journey) -> None:
-    picture = await journey.upload("cat.png", PNG)
-    opened = await journey.finished("lab/gpt-x", files=[picture])
+async def test_who_joins_later_and_cannot_see_is_told_what_there_was(api_client: ApiClient) -> None:
+    picture = await api_client.upload_file("cat.png", PNG)
+    opened = await api_client.create_finished_discussion("lab/gpt-x", files=[picture])
     discussion = opened["discussion"]["id"]
-    await journey.change(discussion, participants=["lab/deepseek-x"])
-    reply = await journey.server.post(
+    await api_client.update_discussion(discussion, participants=["lab/deepseek-x"])
+    reply = await api_client.server.post(
         f"/api/discussions/{discussion}/messages", {"message": "And this?", "files": [picture]}
     )
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "files[0]")
     assert "Alpha (lab/deepseek-x) takes no image files such as cat.png" in reply.body["detail"]
-    await journey.server.heard((await journey.say(discussion, "What was it?"))["run"]["id"])
-    assert "(cat.png, an image, came with this message" in str(journey.lab.bodies[-1]["messages"])
-    assert b64encode(PNG).decode() not in str(journey.lab.bodies[-1])
+    await api_client.server.run_events(
+        (await api_client.send_message(discussion, "What was it?"))["run"]["id"]
+    )
+    assert "(cat.png, an image, came with this message" in str(
+        api_client.provider_server.request_bodies[-1]["messages"]
+    )
+    assert b64encode(PNG).decode() not in str(api_client.provider_server.request_bodies[-1])
 
 
-async def test_a_body_that_is_too_large_is_refused(journey: Journey) -> None:
+async def test_a_body_that_is_too_large_is_refused(api_client: ApiClient) -> None:
     form = aiohttp.FormData()
     form.add_field("file", BytesIO(b"a" * 25_000_000), filename="large.txt")
-    sending = journey.server.http.post(f"{journey.server.url}/api/files", data=form)
-    async with asyncio.timeout(SECONDS), sending as response:
+    sending = api_client.server.http.post(f"{api_client.server.url}/api/files", data=form)
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS), sending as response:
         assert response.status == 413
         assert "20,987,904 bytes are the most" in (await response.json())["detail"]
 
 
-async def test_a_large_file_comes_back_whole(journey: Journey) -> None:
+async def test_a_large_file_comes_back_whole(api_client: ApiClient) -> None:
     data = b"%PDF-" + bytes(range(256)) * 70_000
-    id = await journey.upload("large.pdf", data)
-    async with journey.server.http.get(f"{journey.server.url}/api/files/{id}/content") as response:
+    id = await api_client.upload_file("large.pdf", data)
+    async with api_client.server.http.get(f"{api_client.server.url}/api/files/{id}/content") as response:
         assert sha256(await response.read()).digest() == sha256(data).digest()
         assert response.headers["Content-Disposition"].startswith("attachment")
 
 
-async def test_readers_that_leave_in_the_middle_do_no_harm(journey: Journey) -> None:
+async def test_readers_that_leave_in_the_middle_do_no_harm(api_client: ApiClient) -> None:
     """That nothing went wrong inside is seen at the end, when no error may be in the log."""
-    url = f"{journey.server.url}/api/files/{await journey.upload('large.pdf', b'%PDF-' + bytes(15_000_000))}/content"
+    url = f"{api_client.server.url}/api/files/{await api_client.upload_file('large.pdf', b'%PDF-' + bytes(15_000_000))}/content"
 
     async def leave() -> None:
-        response = await journey.server.http.get(url)
+        response = await api_client.server.http.get(url)
         assert response.status == 200
         response.close()
 
     await asyncio.gather(*(leave() for _ in range(20)))
-    async with journey.server.http.get(url) as response:
+    async with api_client.server.http.get(url) as response:
         assert len(await response.read()) == 15_000_005
 
 
-async def test_a_clerk_finds_a_title_and_whoever_watches_is_told(journey: Journey) -> None:
-    async with asyncio.timeout(SECONDS), aclosing(journey.server.events("/api/events")) as changes:
+async def test_a_clerk_finds_a_title_and_whoever_watches_is_told(api_client: ApiClient) -> None:
+    async with (
+        asyncio.timeout(SERVER_TIMEOUT_SECONDS),
+        aclosing(api_client.server.events("/api/events")) as changes,
+    ):
         await anext(changes)
-        opened = await journey.open("lab/quick", clerk="lab/titler")
+        opened = await api_client.create_discussion("lab/quick", clerk="lab/titler")
         assert opened["discussion"]["title"] == "What is a moot?"
         async for change in changes:
             if change.data.get("discussion", {}).get("title") == "Tables, round and square":

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import Journey
+from tests.api.journey import ApiClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_everything_may_be_different_at_the_next_message(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", message="Which tables are best?")
+async def test_everything_may_be_different_at_the_next_message(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", message="Which tables are best?")
     discussion = opened["discussion"]["id"]
-    changed = await journey.change(
+    changed = await api_client.update_discussion(
         discussion,
         title="Tables",
         mode="parallel",
@@ -22,78 +22,84 @@ async def test_everything_may_be_different_at_the_next_message(journey: Journey)
         model="lab/other",
     )
     assert (changed["title"], changed["mode"], changed["rounds"]) == ("Tables", "parallel", 3)
-    await journey.server.heard((await journey.say(discussion, "And now?"))["run"]["id"])
-    answers = (await journey.answers(discussion))[1:]
+    await api_client.server.run_events((await api_client.send_message(discussion, "And now?"))["run"]["id"])
+    answers = (await api_client.list_answers(discussion))[1:]
     assert {(m["name"], m["model"], m["content"]) for m in answers} == {
         ("Alpha", "lab/other", "Square tables."),
         ("Carpenter", "lab/other", "Square tables."),
     }
-    assert any("German" in str(body["messages"][0]) for body in journey.lab.bodies[-2:])
+    assert any(
+        "German" in str(body["messages"][0]) for body in api_client.provider_server.request_bodies[-2:]
+    )
 
-    await journey.change(discussion, model=None, mode="single")
-    await journey.server.heard((await journey.say(discussion, "Alone?"))["run"]["id"])
-    last = (await journey.answers(discussion))[-1]
+    await api_client.update_discussion(discussion, model=None, mode="single")
+    await api_client.server.run_events((await api_client.send_message(discussion, "Alone?"))["run"]["id"])
+    last = (await api_client.list_answers(discussion))[-1]
     assert (last["name"], last["model"], last["content"]) == ("Alpha", "lab/quick", "Round tables.")
 
-    before = await journey.read(discussion)
-    assert await journey.change(discussion) == before["discussion"], "nothing asked, nothing changed"
+    before = await api_client.get_discussion(discussion)
+    assert await api_client.update_discussion(discussion) == before["discussion"], (
+        "nothing asked, nothing changed"
+    )
 
 
-async def test_only_those_who_are_addressed_answer(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", mode="parallel")
+async def test_only_those_who_are_addressed_answer(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="parallel")
     discussion = opened["discussion"]["id"]
-    said = await journey.say(discussion, "Only you.", to=["beta"])
-    await journey.server.heard(said["run"]["id"])
+    said = await api_client.send_message(discussion, "Only you.", to=["beta"])
+    await api_client.server.run_events(said["run"]["id"])
     assert said["message"]["audience"] == ["beta"]
-    assert [m["participant"] for m in await journey.answers(discussion)][2:] == ["beta"]
-    reply = await journey.server.post(
+    assert [m["participant"] for m in await api_client.list_answers(discussion)][2:] == ["beta"]
+    reply = await api_client.server.post(
         f"/api/discussions/{discussion}/messages", {"message": "Who?", "to": ["omega"]}
     )
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "to")
 
 
-async def test_a_consensus_of_two_in_two_rounds_is_four_messages(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", mode="consensus", rounds=2)
-    answers = await journey.answers(opened["discussion"]["id"])
+async def test_a_consensus_of_two_in_two_rounds_is_four_messages(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=2)
+    answers = await api_client.list_answers(opened["discussion"]["id"])
     assert [(m["round"], m["participant"]) for m in answers] == [
         (0, "alpha"),
         (0, "beta"),
         (1, "alpha"),
         (1, "beta"),
     ]
-    last = str(journey.lab.bodies[-1]["messages"])
+    last = str(api_client.provider_server.request_bodies[-1]["messages"])
     assert last.count("Round tables.") == 2
     assert last.count("Square tables.") == 1
 
 
-async def test_the_table_goes_on_after_the_last_speaker_and_round_again(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", "lab/even", mode="single")
+async def test_the_table_goes_on_after_the_last_speaker_and_round_again(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", "lab/even", mode="single")
     path = f"/api/discussions/{opened['discussion']['id']}/continue"
-    once = await journey.server.post(path)
+    once = await api_client.server.post(path)
     assert (once.status, once.body["message"]) == (202, None)
-    await journey.server.heard(once.body["run"]["id"])
-    more = await journey.server.post(path, {"turns": 3})
-    await journey.server.heard(more.body["run"]["id"])
-    spoke = [m["participant"] for m in await journey.answers(opened["discussion"]["id"])]
+    await api_client.server.run_events(once.body["run"]["id"])
+    more = await api_client.server.post(path, {"turns": 3})
+    await api_client.server.run_events(more.body["run"]["id"])
+    spoke = [m["participant"] for m in await api_client.list_answers(opened["discussion"]["id"])]
     assert spoke == ["alpha", "beta", "gamma", "alpha", "beta"]
 
 
-async def test_a_table_that_goes_on_by_itself_stops_when_it_is_told(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/long", mode="single")
+async def test_a_table_that_goes_on_by_itself_stops_when_it_is_told(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/long", mode="single")
     path = f"/api/discussions/{opened['discussion']['id']}/continue"
-    run = (await journey.server.post(path, {"turns": 50})).body["run"]["id"]
-    await journey.until_speaking(run, "beta")
-    busy = await journey.server.post(path)
+    run = (await api_client.server.post(path, {"turns": 50})).body["run"]["id"]
+    await api_client.wait_for_text(run, "beta")
+    busy = await api_client.server.post(path)
     assert (busy.status, run in busy.body["detail"]) == (409, True)
-    await journey.server.post(f"/api/runs/{run}/stop")
-    events = await journey.server.heard(run)
+    await api_client.server.post(f"/api/runs/{run}/stop")
+    events = await api_client.server.run_events(run)
     assert [e["participant"] for e in events if e["type"] == "turn_ended"] == ["beta"]
     assert events[-1]["status"] == "stopped"
 
 
-async def test_a_lane_that_fails_says_why_and_the_others_go_on(journey: Journey) -> None:
-    opened = await journey.finished("lab/unauthorized", "openai/gpt-5-mini", "lab/quick", mode="parallel")
-    answers = {m["participant"]: m for m in await journey.answers(opened["discussion"]["id"])}
+async def test_a_lane_that_fails_says_why_and_the_others_go_on(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion(
+        "lab/unauthorized", "openai/gpt-5-mini", "lab/quick", mode="parallel"
+    )
+    answers = {m["participant"]: m for m in await api_client.list_answers(opened["discussion"]["id"])}
     assert {who: m["status"] for who, m in answers.items()} == {
         "alpha": "failed",
         "beta": "failed",
@@ -101,26 +107,28 @@ async def test_a_lane_that_fails_says_why_and_the_others_go_on(journey: Journey)
     }
     assert "Key rejected for lab" in answers["alpha"]["fault"]["message"]
     assert "OPENAI_API_KEY" in answers["beta"]["fault"]["message"]
-    assert (await journey.run(opened["run"]["id"]))["status"] == "completed"
-    nobody = await journey.finished("openai/gpt-5-mini")
-    assert (await journey.run(nobody["run"]["id"]))["status"] == "failed"
+    assert (await api_client.get_run(opened["run"]["id"]))["status"] == "completed"
+    nobody = await api_client.create_finished_discussion("openai/gpt-5-mini")
+    assert (await api_client.get_run(nobody["run"]["id"]))["status"] == "failed"
 
 
-async def test_the_prompt_that_is_shown_is_the_one_that_was_sent(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", mode="consensus", rounds=2)
+async def test_the_prompt_that_is_shown_is_the_one_that_was_sent(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=2)
     discussion = opened["discussion"]["id"]
-    await journey.server.heard((await journey.say(discussion, "So what now?"))["run"]["id"])
-    sent = journey.lab.bodies[-8:]
-    for answer, body in zip(await journey.answers(discussion), sent, strict=True):
-        shown = await journey.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
+    await api_client.server.run_events(
+        (await api_client.send_message(discussion, "So what now?"))["run"]["id"]
+    )
+    sent = api_client.provider_server.request_bodies[-8:]
+    for answer, body in zip(await api_client.list_answers(discussion), sent, strict=True):
+        shown = await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
         assert shown.status == 200
-        assert as_sent(shown.body) == body["messages"]
-    asked = (await journey.read(discussion))["messages"][0]["id"]
-    no_turn = await journey.server.get(f"/api/discussions/{discussion}/turns/{asked}/prompt")
+        assert to_provider_messages(shown.body) == body["messages"]
+    asked = (await api_client.get_discussion(discussion))["messages"][0]["id"]
+    no_turn = await api_client.server.get(f"/api/discussions/{discussion}/turns/{asked}/prompt")
     assert no_turn.status == 404
 
 
-def as_sent(prompt: Any) -> list[Any]:
+def to_provider_messages(prompt: Any) -> list[Any]:
     """Write a prompt in the words of the format that the lab speaks."""
     told = [
         {"role": m["role"], "content": "\n\n".join(part["text"] for part in m["parts"])}

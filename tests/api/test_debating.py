@@ -8,43 +8,47 @@ from typing import Any
 import pytest
 
 from tests.api import debating as table
-from tests.api.journey import Journey, ended
+from tests.api.journey import ApiClient, ended_turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def opened(journey: Journey, *models: str, **more: Any) -> Any:
-    return await journey.open(*models, mode="debate", message="Shall we split the service?", **more)
+async def start_debate(api_client: ApiClient, *models: str, **more: Any) -> Any:
+    return await api_client.create_discussion(
+        *models, mode="debate", message="Shall we split the service?", **more
+    )
 
 
-async def thread(journey: Journey, run: str, participant: str) -> list[tuple[str, str]]:
-    reply = await journey.server.get(f"/api/runs/{run}/lanes/{participant}/messages")
+async def get_lane_thread(api_client: ApiClient, run: str, participant: str) -> list[tuple[str, str]]:
+    reply = await api_client.server.get(f"/api/runs/{run}/lanes/{participant}/messages")
     assert reply.status == 200, reply.text
     return [(message["role"], message["content"]) for message in reply.body["messages"]]
 
 
-async def seen(journey: Journey, run: str, kind: str, participant: str, times: int = 1) -> None:
+async def wait_for_event(
+    api_client: ApiClient, run: str, event_type: str, participant: str, times: int = 1
+) -> None:
     """Wait until events of a participant came so many times."""
-    async with aclosing(journey.server.events(f"/api/runs/{run}/events")) as frames:
+    async with aclosing(api_client.server.events(f"/api/runs/{run}/events")) as frames:
         async for frame in frames:
-            times -= (frame.data["type"], frame.data.get("participant")) == (kind, participant)
+            times -= (frame.data["type"], frame.data.get("participant")) == (event_type, participant)
             if not times:
                 return
-    raise AssertionError(f"{kind} of {participant} is missing")
+    raise AssertionError(f"{event_type} of {participant} is missing")
 
 
-def stages(events: list[Any]) -> list[str]:
+def started_stages(events: list[Any]) -> list[str]:
     return [event["stage"] for event in events if event["type"] == "stage_started"]
 
 
-async def test_a_debate_of_three_that_differ(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/no", "lab/perhaps")
+async def test_a_debate_of_three_that_differ(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/no", "lab/perhaps")
     run, discussion = started["run"]["id"], started["discussion"]["id"]
-    events = await journey.server.heard(run)
-    assert stages(events) == ["initial", "debate", "synthesis"]
+    events = await api_client.server.run_events(run)
+    assert started_stages(events) == ["initial", "debate", "synthesis"]
     assert events[-1]["status"] == "completed", events[-5:]
 
-    report = await journey.run(run)
+    report = await api_client.get_run(run)
     assert report["message"] == started["message"]["id"]
     assert [(lane["participant"], lane["status"], lane["error"]) for lane in report["lanes"]] == [
         ("alpha", "complete", None),
@@ -74,163 +78,167 @@ async def test_a_debate_of_three_that_differ(journey: Journey) -> None:
     )
 
     quoted = {voice["message"] for voice in blocking["supporters"]}
-    messages = {message["id"]: message for message in (await journey.read(discussion))["messages"]}
+    messages = {
+        message["id"]: message for message in (await api_client.get_discussion(discussion))["messages"]
+    }
     assert quoted <= messages.keys()
     (synthesis,) = [message for message in messages.values() if message["role"] == "synthesis"]
-    assert (synthesis["participant"], synthesis["content"]) == ("alpha", table.TOGETHER)
+    assert (synthesis["participant"], synthesis["content"]) == ("alpha", table.SYNTHESIS_ANSWER)
     assert not any(message["hidden"] for message in messages.values())
 
 
-async def test_each_has_a_thread_of_its_own_and_reads_the_others_in_it(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/no", "lab/perhaps")
+async def test_each_has_a_thread_of_its_own_and_reads_the_others_in_it(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/no", "lab/perhaps")
     run = started["run"]["id"]
-    await journey.server.heard(run)
-    question, first, told, second = await thread(journey, run, "gamma")
+    await api_client.server.run_events(run)
+    question, first, told, second = await get_lane_thread(api_client, run, "gamma")
     assert question == ("user", "Shall we split the service?")
-    assert (first, second) == (("assistant", table.PERHAPS), ("assistant", table.CONVINCED))
+    assert (first, second) == (("assistant", table.PERHAPS), ("assistant", table.CHANGED_TO_YES))
     assert all(words in told[1] for words in ("Shall we split", f"### Alpha\n\n{table.YES}", table.NO))
     assert table.PERHAPS not in told[1]
-    (lane,) = [one for one in (await journey.run(run))["lanes"] if one["participant"] == "gamma"]
+    (lane,) = [one for one in (await api_client.get_run(run))["lanes"] if one["participant"] == "gamma"]
     assert lane["anchors"]["initial"] == started["message"]["id"]
     assert set(lane["anchors"]) == {"initial", "debate"}
-    nobody = await journey.server.get(f"/api/runs/{run}/lanes/omega/messages")
+    nobody = await api_client.server.get(f"/api/runs/{run}/lanes/omega/messages")
     assert nobody.status == 404
 
 
-async def test_whoever_fails_takes_no_part_and_is_tried_again_when_all_is_over(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/no", "lab/late")
+async def test_whoever_fails_takes_no_part_and_is_tried_again_when_all_is_over(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/no", "lab/late")
     run = started["run"]["id"]
-    events = await journey.server.heard(run)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
-    report = await journey.run(run)
+    report = await api_client.get_run(run)
     assert [lane["status"] for lane in report["lanes"]] == ["complete", "complete", "error"]
     words = report["lanes"][2]["error"]
     assert "Key rejected" in words
-    sent = [str(body) for body in journey.lab.bodies]
+    sent = [str(body) for body in api_client.provider_server.request_bodies]
     assert not any(words in body or "Key rejected" in body for body in sent)
     empty = report["summary"]["perModel"][2]
     assert (empty["participant"], empty["initialSummary"]) == ("gamma", "")
-    calls = len(journey.lab.bodies)
+    calls = len(api_client.provider_server.request_bodies)
 
-    again = await journey.server.post(f"/api/runs/{run}/lanes/gamma/retry")
+    again = await api_client.server.post(f"/api/runs/{run}/lanes/gamma/retry")
     assert (again.status, again.body["status"], again.body["revision"]) == (202, "waiting", 1)
-    more = await journey.server.heard(run, after=events[-1]["seq"])
+    more = await api_client.server.run_events(run, after=events[-1]["seq"])
     assert more[0]["kind"] == "retried"
     assert [e["participant"] for e in more if e["type"] == "turn_ended"] == ["gamma", "gamma", "alpha"]
     assert [event["seq"] for event in [*events, *more]] == list(range(1, more[-1]["seq"] + 1))
-    report = await journey.run(run)
+    report = await api_client.get_run(run)
     assert [lane["status"] for lane in report["lanes"]] == ["complete"] * 3
     assert report["summary"]["perModel"][2]["changedPosition"] is True
     assert len(report["ranking"]["ballots"]) == 3
-    asked = [str(body) for body in journey.lab.bodies[calls:]]
-    assert not any(table.SECOND in body and "lab/yes" in body for body in asked)
-    nothing = await journey.server.post(f"/api/runs/{run}/retry-failed")
+    asked = [str(body) for body in api_client.provider_server.request_bodies[calls:]]
+    assert not any(table.SECOND_ANSWER_PROMPT in body and "lab/yes" in body for body in asked)
+    nothing = await api_client.server.post(f"/api/runs/{run}/retry-failed")
     assert nothing.status == 409
 
 
-async def test_a_lane_that_failed_can_be_given_another_model(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/unauthorized")
+async def test_a_lane_that_failed_can_be_given_another_model(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/unauthorized")
     run = started["run"]["id"]
-    events = await journey.server.heard(run)
-    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
+    events = await api_client.server.run_events(run)
+    again = await api_client.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
     assert again.status == 202, again.text
-    more = await journey.server.heard(run, after=events[-1]["seq"])
+    more = await api_client.server.run_events(run, after=events[-1]["seq"])
     assert more[-1]["status"] == "completed"
-    beta = (await journey.run(run))["lanes"][1]
+    beta = (await api_client.get_run(run))["lanes"][1]
     assert (beta["status"], beta["model"]) == ("complete", "lab/no")
 
 
-async def test_all_that_fail_end_the_run_each_with_its_reason(journey: Journey) -> None:
-    started = await opened(journey, "lab/unauthorized", "lab/forbidden")
+async def test_all_that_fail_end_the_run_each_with_its_reason(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/unauthorized", "lab/forbidden")
     run = started["run"]["id"]
-    events = await journey.server.heard(run)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "failed"
-    assert all(lane["error"] for lane in (await journey.run(run))["lanes"])
-    assert all(ended(events, who)["fault"] for who in ("alpha", "beta"))
+    assert all(lane["error"] for lane in (await api_client.get_run(run))["lanes"])
+    assert all(ended_turn(events, who)["fault"] for who in ("alpha", "beta"))
 
 
-async def test_a_lead_that_failed_is_replaced(journey: Journey) -> None:
-    started = await opened(journey, "lab/unauthorized", "lab/no", debate={"lead": "Alpha"})
-    events = await journey.server.heard(started["run"]["id"])
+async def test_a_lead_that_failed_is_replaced(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/unauthorized", "lab/no", debate={"lead": "Alpha"})
+    events = await api_client.server.run_events(started["run"]["id"])
     told = [event["kind"] for event in events if event["type"] == "notice"]
     assert "lead_replaced" in told
     (synthesis,) = [e for e in events if e["type"] == "turn_ended" and e["stage"] == "synthesis"]
     assert synthesis["participant"] == "beta"
 
 
-async def test_a_summary_that_cannot_be_used_leaves_a_complete_run_and_a_notice(journey: Journey) -> None:
-    started = await opened(journey, "lab/quick", "lab/other")
+async def test_a_summary_that_cannot_be_used_leaves_a_complete_run_and_a_notice(
+    api_client: ApiClient,
+) -> None:
+    started = await start_debate(api_client, "lab/quick", "lab/other")
     run = started["run"]["id"]
-    events = await journey.server.heard(run)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
     missing = [event["message"] for event in events if event.get("kind") == "missing"]
     assert any("There is no summary" in words and "asked twice" in words for words in missing)
-    report = await journey.run(run)
+    report = await api_client.get_run(run)
     assert (report["summary"], report["claims"]) == (None, [])
     assert [lane["status"] for lane in report["lanes"]] == ["complete", "complete"]
 
 
-async def test_a_lane_is_stopped_while_the_others_go_on(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/long", "lab/no")
+async def test_a_lane_is_stopped_while_the_others_go_on(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/long", "lab/no")
     run = started["run"]["id"]
-    await journey.until_speaking(run, "beta")
-    stopped = await journey.server.post(f"/api/runs/{run}/lanes/beta/stop")
+    await api_client.wait_for_text(run, "beta")
+    stopped = await api_client.server.post(f"/api/runs/{run}/lanes/beta/stop")
     assert stopped.status == 200
-    events = await journey.server.heard(run)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
-    report = await journey.run(run)
+    report = await api_client.get_run(run)
     assert [lane["status"] for lane in report["lanes"]] == ["complete", "error", "complete"]
 
 
-async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(journey: Journey) -> None:
-    journey.lab.held["even"] = asyncio.Event()
-    started = await opened(journey, "lab/even", "lab/slip")
+async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(api_client: ApiClient) -> None:
+    api_client.provider_server.held_models["even"] = asyncio.Event()
+    started = await start_debate(api_client, "lab/even", "lab/slip")
     run = started["run"]["id"]
-    await seen(journey, run, "turn_ended", "beta")
-    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry")
+    await wait_for_event(api_client, run, "turn_ended", "beta")
+    again = await api_client.server.post(f"/api/runs/{run}/lanes/beta/retry")
     assert again.status == 202, again.text
-    await seen(journey, run, "turn_started", "beta", times=2)
-    journey.lab.held.pop("even").set()
-    events = await journey.server.heard(run)
-    assert stages(events) == ["initial", "debate", "synthesis"], "nothing is made twice"
+    await wait_for_event(api_client, run, "turn_started", "beta", times=2)
+    api_client.provider_server.held_models.pop("even").set()
+    events = await api_client.server.run_events(run)
+    assert started_stages(events) == ["initial", "debate", "synthesis"], "nothing is made twice"
     assert [e["status"] for e in events if e["type"] == "turn_ended" and e["participant"] == "beta"] == [
         "failed",
         "completed",
         "completed",
     ]
-    assert [lane["status"] for lane in (await journey.run(run))["lanes"]] == ["complete", "complete"]
+    assert [lane["status"] for lane in (await api_client.get_run(run))["lanes"]] == ["complete", "complete"]
 
 
-async def test_a_retry_that_is_stopped_before_it_began_can_be_tried_once_more(journey: Journey) -> None:
-    started = await opened(journey, "lab/ponder", "lab/unauthorized", "lab/ponder")
+async def test_a_retry_that_is_stopped_before_it_began_can_be_tried_once_more(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/ponder", "lab/unauthorized", "lab/ponder")
     run = started["run"]["id"]
-    async for frame in journey.server.events(f"/api/runs/{run}/events"):
+    async for frame in api_client.server.events(f"/api/runs/{run}/events"):
         if frame.data["type"] == "turn_started" and frame.data["stage"] == "debate":
             break
-    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
+    again = await api_client.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
     assert again.status == 202, again.text
-    await journey.server.post(f"/api/runs/{run}/stop")
-    events = await journey.over(run)
+    await api_client.server.post(f"/api/runs/{run}/stop")
+    events = await api_client.wait_for_run_end(run)
     assert events[-1]["status"] == "stopped"
-    lanes = (await journey.run(run))["lanes"]
+    lanes = (await api_client.get_run(run))["lanes"]
     assert [lane["status"] for lane in lanes] == ["error", "error", "error"], "nobody is on the way any more"
-    once_more = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry")
+    once_more = await api_client.server.post(f"/api/runs/{run}/lanes/beta/retry")
     assert once_more.status == 202, once_more.text
-    await journey.over(run)
-    assert (await journey.run(run))["lanes"][1]["status"] == "complete"
+    await api_client.wait_for_run_end(run)
+    assert (await api_client.get_run(run))["lanes"][1]["status"] == "complete"
 
 
-async def test_late_lanes_are_not_waited_for(journey: Journey) -> None:
-    started = await opened(journey, "lab/yes", "lab/no", "lab/long", debate={"quorum": 2})
+async def test_late_lanes_are_not_waited_for(api_client: ApiClient) -> None:
+    started = await start_debate(api_client, "lab/yes", "lab/no", "lab/long", debate={"quorum": 2})
     run = started["run"]["id"]
-    events = await journey.server.heard(run)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
-    lane = (await journey.run(run))["lanes"][2]
+    lane = (await api_client.get_run(run))["lanes"][2]
     assert (lane["status"], lane["late"]) == ("error", True)
     assert "was not waited for" in lane["error"]
-    await journey.server.post(f"/api/runs/{run}/lanes/gamma/retry", {"model": "lab/perhaps"})
-    await journey.over(run)
-    lane = (await journey.run(run))["lanes"][2]
+    await api_client.server.post(f"/api/runs/{run}/lanes/gamma/retry", {"model": "lab/perhaps"})
+    await api_client.wait_for_run_end(run)
+    lane = (await api_client.get_run(run))["lanes"][2]
     assert (lane["status"], lane["late"]) == ("complete", False), "now the others wait"
 
 
@@ -242,13 +250,13 @@ async def test_late_lanes_are_not_waited_for(journey: Journey) -> None:
         ({"deadline": 0}, "debate.deadline"),
     ],
 )
-async def test_rules_that_nobody_can_keep_are_refused(journey: Journey, debate: Any, field: str) -> None:
+async def test_rules_that_nobody_can_keep_are_refused(api_client: ApiClient, debate: Any, field: str) -> None:
     body = {"message": "Why?", "participants": ["lab/yes", "lab/no"], "mode": "debate", "debate": debate}
-    reply = await journey.server.post("/api/discussions", body)
+    reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
 
 
-async def test_nobody_debates_alone(journey: Journey) -> None:
+async def test_nobody_debates_alone(api_client: ApiClient) -> None:
     body = {"message": "Why?", "participants": ["lab/yes"], "mode": "debate"}
-    reply = await journey.server.post("/api/discussions", body)
+    reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "mode"), reply.text

@@ -15,11 +15,11 @@ from moot.types.events import Event
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.state import board_actions, replay_actions
 from tests.api import lessons
-from tests.api.journey import Journey, ended
+from tests.api.journey import ApiClient, ended_turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-SAMPLE = [
+SAMPLE_PARTICIPANTS = [
     {"model": "lab/teacher", "role": "teacher"},
     {"model": "lab/assistant", "role": "assistant"},
     {"model": "lab/student", "role": "student"},
@@ -28,60 +28,62 @@ SAMPLE = [
 QUESTION = "Why do the odd numbers add up to squares?"
 
 
-async def opened(journey: Journey, *models: str | dict[str, str], **more: Any) -> tuple[str, str]:
+async def start_lesson(api_client: ApiClient, *models: str | dict[str, str], **more: Any) -> tuple[str, str]:
     """Open a lesson, and return its discussion and its run."""
     body = {"mode": "directed", "message": QUESTION, **more}
-    started = await journey.open(*models, **body)  # type: ignore[arg-type]
+    started = await api_client.create_discussion(*models, **body)  # type: ignore[arg-type]
     return started["discussion"]["id"], started["run"]["id"]
 
 
-async def picture(journey: Journey, discussion: str, query: str = "") -> bytes:
-    url = f"{journey.server.url}/api/discussions/{discussion}/board.png{query}"
-    async with journey.server.http.get(url) as response:
+async def get_whiteboard_png(api_client: ApiClient, discussion: str, query: str = "") -> bytes:
+    url = f"{api_client.server.url}/api/discussions/{discussion}/board.png{query}"
+    async with api_client.server.http.get(url) as response:
         assert response.status == 200, await response.text()
         assert response.headers["Content-Type"] == "image/png"
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         return await response.read()
 
 
-async def elements(journey: Journey, discussion: str, query: str = "") -> list[str]:
-    reply = await journey.server.get(f"/api/discussions/{discussion}/board{query}")
+async def get_element_ids(api_client: ApiClient, discussion: str, query: str = "") -> list[str]:
+    reply = await api_client.server.get(f"/api/discussions/{discussion}/board{query}")
     assert reply.status == 200, reply.text
     return [element["id"] for element in reply.body["elements"]]
 
 
-async def first(journey: Journey, run: str, kind: str) -> Any:
+async def wait_for_first_event(api_client: ApiClient, run: str, event_type: str) -> Any:
     """Wait for the first event of a kind."""
-    async with aclosing(journey.server.events(f"/api/runs/{run}/events")) as frames:
+    async with aclosing(api_client.server.events(f"/api/runs/{run}/events")) as frames:
         async for frame in frames:
-            if frame.data["type"] == kind:
+            if frame.data["type"] == event_type:
                 return frame.data
-    raise AssertionError(f"there was no {kind}")
+    raise AssertionError(f"there was no {event_type}")
 
 
-def decisions(events: list[Any]) -> list[tuple[str, str]]:
+def speaker_selections(events: list[Any]) -> list[tuple[str, str]]:
     return [(e["next"], e["by"]) for e in events if e["type"] == "decision"]
 
 
-def turns(events: list[Any]) -> list[tuple[str, str]]:
+def ended_turns(events: list[Any]) -> list[tuple[str, str]]:
     return [(e["participant"], e["status"]) for e in events if e["type"] == "turn_ended"]
 
 
-def typed(events: Sequence[Any]) -> list[Event]:
+def decode_events(events: Sequence[Any]) -> list[Event]:
     return [msgspec.convert(event, type=Event) for event in events]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sample(journey: Journey) -> tuple[str, str, list[Any]]:
+async def sample_lesson(api_client: ApiClient) -> tuple[str, str, list[Any]]:
     """The sample lesson when it is over: its discussion, its run and its events."""
-    discussion, run = await opened(journey, *SAMPLE)
-    return discussion, run, await journey.server.heard(run)
+    discussion, run = await start_lesson(api_client, *SAMPLE_PARTICIPANTS)
+    return discussion, run, await api_client.server.run_events(run)
 
 
-async def test_the_sample_lesson_to_its_end(journey: Journey, sample: tuple[str, str, list[Any]]) -> None:
-    discussion, _, events = sample
+async def test_the_sample_lesson_to_its_end(
+    api_client: ApiClient, sample_lesson: tuple[str, str, list[Any]]
+) -> None:
+    discussion, _, events = sample_lesson
     assert events[-1]["status"] == "completed", events[-3:]
-    assert decisions(events) == [
+    assert speaker_selections(events) == [
         ("alpha", "rules"),
         ("gamma", "model"),
         ("beta", "model"),
@@ -91,7 +93,7 @@ async def test_the_sample_lesson_to_its_end(journey: Journey, sample: tuple[str,
         ("gamma", "model"),
         ("USER", "model"),
     ]
-    assert turns(events) == [(who, "completed") for who, _ in decisions(events)[:-1]]
+    assert ended_turns(events) == [(who, "completed") for who, _ in speaker_selections(events)[:-1]]
     assert [e["round"] for e in events if e["type"] == "turn_started"] == list(range(7))
     assert [e["name"] for e in events if e["type"] == "action_dropped"] == ["spotlight"]
     assert not [e for e in events if e["type"] == "notice"]
@@ -104,7 +106,9 @@ async def test_the_sample_lesson_to_its_end(journey: Journey, sample: tuple[str,
         "action",
         "text_delta",
     ]
-    messages = [m for m in (await journey.read(discussion))["messages"] if m["role"] == "assistant"]
+    messages = [
+        m for m in (await api_client.get_discussion(discussion))["messages"] if m["role"] == "assistant"
+    ]
     assert [m["content"] for m in messages][:2] == [
         "One plus three is four, plus five is nine. Could that be more than luck?",
         "Why does it never miss a square?",
@@ -112,83 +116,91 @@ async def test_the_sample_lesson_to_its_end(journey: Journey, sample: tuple[str,
 
 
 async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_to(
-    journey: Journey, sample: tuple[str, str, list[Any]]
+    api_client: ApiClient, sample_lesson: tuple[str, str, list[Any]]
 ) -> None:
-    discussion, run, events = sample
+    discussion, run, events = sample_lesson
     last = events[-1]["seq"]
     whole = ["title", "odd-law", "code-odd", "sums", "growing-square", "edge"]
-    assert await elements(journey, discussion) == whole
-    assert await elements(journey, discussion, f"?run={run}") == whole
-    assert await elements(journey, discussion, f"?run={run}&seq=0") == []
+    assert await get_element_ids(api_client, discussion) == whole
+    assert await get_element_ids(api_client, discussion, f"?run={run}") == whole
+    assert await get_element_ids(api_client, discussion, f"?run={run}&seq=0") == []
     for event in [e for e in events if e["type"] == "action"][:3]:
-        then = board_actions(typed(events[: event["seq"]]))
-        shown = await elements(journey, discussion, f"?run={run}&seq={event['seq']}")
+        then = board_actions(decode_events(events[: event["seq"]]))
+        shown = await get_element_ids(api_client, discussion, f"?run={run}&seq={event['seq']}")
         assert shown == [element.id for element in replay_actions(then).elements]
 
-    now = await picture(journey, discussion)
+    now = await get_whiteboard_png(api_client, discussion)
     assert now.startswith(b"\x89PNG")
-    assert now == render_png(replay_actions(board_actions(typed(events)))), (
+    assert now == render_png(replay_actions(board_actions(decode_events(events)))), (
         "whoever replays the log draws the same"
     )
-    assert now == await picture(journey, discussion, f"?run={run}&seq={last}")
-    assert now != await picture(journey, discussion, f"?run={run}&seq=0")
-    svg = await journey.server.get(f"/api/discussions/{discussion}/board.svg")
+    assert now == await get_whiteboard_png(api_client, discussion, f"?run={run}&seq={last}")
+    assert now != await get_whiteboard_png(api_client, discussion, f"?run={run}&seq=0")
+    svg = await api_client.server.get(f"/api/discussions/{discussion}/board.svg")
     assert svg.headers["Content-Type"].startswith("image/svg+xml")
     assert "sandbox" in svg.headers["Content-Security-Policy"]
     assert all(f'id="{id}"' in svg.text for id in whole)
 
 
-async def test_the_board_stays_for_what_is_asked_next(journey: Journey) -> None:
-    discussion, first = await opened(journey, "lab/drawer", directed={"turns": 1})
-    await journey.server.heard(first)
-    second = (await journey.say(discussion, "And then?"))["run"]["id"]
-    events = await journey.server.heard(second)
-    assert turns(events) == [("alpha", "completed")]
-    assert await elements(journey, discussion) == ["one", "two", "one-2", "two-2"]
-    assert await elements(journey, discussion, f"?run={first}") == ["one", "two"]
-    assert await elements(journey, discussion, f"?run={second}&seq=0") == ["one", "two"]
-    assert await picture(journey, discussion) == await picture(journey, discussion, f"?run={second}")
-    told = str(journey.lab.bodies[-1]["messages"])
+async def test_the_board_stays_for_what_is_asked_next(api_client: ApiClient) -> None:
+    discussion, first = await start_lesson(api_client, "lab/drawer", directed={"turns": 1})
+    await api_client.server.run_events(first)
+    second = (await api_client.send_message(discussion, "And then?"))["run"]["id"]
+    events = await api_client.server.run_events(second)
+    assert ended_turns(events) == [("alpha", "completed")]
+    assert await get_element_ids(api_client, discussion) == ["one", "two", "one-2", "two-2"]
+    assert await get_element_ids(api_client, discussion, f"?run={first}") == ["one", "two"]
+    assert await get_element_ids(api_client, discussion, f"?run={second}&seq=0") == ["one", "two"]
+    assert await get_whiteboard_png(api_client, discussion) == await get_whiteboard_png(
+        api_client, discussion, f"?run={second}"
+    )
+    told = str(api_client.provider_server.request_bodies[-1]["messages"])
     assert '"elementId":"one"' in told.replace("\\", ""), "its own turn comes back as the array"
     assert "- one: text" in told, "and the board in words"
 
 
-async def test_a_stop_in_the_middle_keeps_what_was_said_and_drawn(journey: Journey) -> None:
-    discussion, run = await opened(journey, "lab/lecturer", "lab/listener")
-    await journey.until_speaking(run)
-    assert await elements(journey, discussion) == ["one"], "while it goes on"
-    await journey.server.post(f"/api/runs/{run}/stop")
-    events = await journey.server.heard(run)
-    assert (ended(events, "alpha")["status"], events[-1]["status"]) == ("stopped", "stopped")
-    assert decisions(events) == [("alpha", "rules")]
+async def test_a_stop_in_the_middle_keeps_what_was_said_and_drawn(api_client: ApiClient) -> None:
+    discussion, run = await start_lesson(api_client, "lab/lecturer", "lab/listener")
+    await api_client.wait_for_text(run)
+    assert await get_element_ids(api_client, discussion) == ["one"], "while it goes on"
+    await api_client.server.post(f"/api/runs/{run}/stop")
+    events = await api_client.server.run_events(run)
+    assert (ended_turn(events, "alpha")["status"], events[-1]["status"]) == ("stopped", "stopped")
+    assert speaker_selections(events) == [("alpha", "rules")]
     assert (
-        await elements(journey, discussion) == await elements(journey, discussion, f"?run={run}") == ["one"]
+        await get_element_ids(api_client, discussion)
+        == await get_element_ids(api_client, discussion, f"?run={run}")
+        == ["one"]
     )
-    second = (await journey.say(discussion, "Go on, Beta."))["run"]["id"]
-    assert (await first(journey, second, "decision"))["next"] == "beta"
-    await journey.server.post(f"/api/runs/{second}/stop")
+    second = (await api_client.send_message(discussion, "Go on, Beta."))["run"]["id"]
+    assert (await wait_for_first_event(api_client, second, "decision"))["next"] == "beta"
+    await api_client.server.post(f"/api/runs/{second}/stop")
 
 
-async def test_one_who_is_stopped_is_not_asked_again_and_the_others_go_on(journey: Journey) -> None:
-    _, run = await opened(journey, "lab/lecturer", "lab/listener", "lab/listener", directed={"turns": 4})
-    await journey.until_speaking(run)
-    await journey.server.post(f"/api/runs/{run}/stop", {"participant": "alpha"})
-    events = await journey.server.heard(run)
+async def test_one_who_is_stopped_is_not_asked_again_and_the_others_go_on(api_client: ApiClient) -> None:
+    _, run = await start_lesson(
+        api_client, "lab/lecturer", "lab/listener", "lab/listener", directed={"turns": 4}
+    )
+    await api_client.wait_for_text(run)
+    await api_client.server.post(f"/api/runs/{run}/stop", {"participant": "alpha"})
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
-    assert [who for who, _ in turns(events)] == ["alpha", "beta", "gamma", "beta"]
+    assert [who for who, _ in ended_turns(events)] == ["alpha", "beta", "gamma", "beta"]
 
 
 @pytest.mark.parametrize("director", ["vain", "lost", "rambling"])
 async def test_a_director_that_names_nobody_who_may_speak_is_replaced_by_the_rules(
-    journey: Journey, director: str
+    api_client: ApiClient, director: str
 ) -> None:
-    _, run = await opened(journey, f"lab/{director}", "lab/listener", "lab/listener", directed={"turns": 5})
-    events = await journey.server.heard(run)
+    _, run = await start_lesson(
+        api_client, f"lab/{director}", "lab/listener", "lab/listener", directed={"turns": 5}
+    )
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "completed"
-    assert {who for who, _ in turns(events)} == {"alpha", "beta", "gamma"}
-    assert all(one != after for one, after in pairwise(turns(events))), "nobody twice in a row"
-    *_, last = decisions(events)
-    assert (last, len(turns(events))) == (("END", "rules"), 5)
+    assert {who for who, _ in ended_turns(events)} == {"alpha", "beta", "gamma"}
+    assert all(one != after for one, after in pairwise(ended_turns(events))), "nobody twice in a row"
+    *_, last = speaker_selections(events)
+    assert (last, len(ended_turns(events))) == (("END", "rules"), 5)
     if director != "vain":
         missing = [e["message"] for e in events if e["type"] == "notice"]
         assert len(missing) == 4
@@ -196,10 +208,12 @@ async def test_a_director_that_names_nobody_who_may_speak_is_replaced_by_the_rul
 
 
 @pytest.mark.parametrize(("director", "end"), [("polite", "USER"), ("done", "END")])
-async def test_a_director_may_give_the_word_back_or_end_it(journey: Journey, director: str, end: str) -> None:
-    _, run = await opened(journey, f"lab/{director}", "lab/listener")
-    events = await journey.server.heard(run)
-    assert decisions(events) == [("alpha", "rules"), (end, "model")]
+async def test_a_director_may_give_the_word_back_or_end_it(
+    api_client: ApiClient, director: str, end: str
+) -> None:
+    _, run = await start_lesson(api_client, f"lab/{director}", "lab/listener")
+    events = await api_client.server.run_events(run)
+    assert speaker_selections(events) == [("alpha", "rules"), (end, "model")]
 
 
 @pytest.mark.parametrize(
@@ -212,15 +226,15 @@ async def test_a_director_may_give_the_word_back_or_end_it(journey: Journey, dir
     ],
 )
 async def test_an_agent_that_does_not_answer_as_it_was_asked_to_is_heard_all_the_same(
-    journey: Journey, agent: str, words: str, left_out: list[str]
+    api_client: ApiClient, agent: str, words: str, left_out: list[str]
 ) -> None:
-    discussion, run = await opened(journey, f"lab/{agent}", directed={"turns": 2})
-    events = await journey.server.heard(run)
-    assert (events[-1]["status"], ended(events, "alpha")["message"]["text"]) == ("completed", words)
+    discussion, run = await start_lesson(api_client, f"lab/{agent}", directed={"turns": 2})
+    events = await api_client.server.run_events(run)
+    assert (events[-1]["status"], ended_turn(events, "alpha")["message"]["text"]) == ("completed", words)
     dropped = [e for e in events if e["type"] == "action_dropped"]
     assert [e["name"] for e in dropped] == left_out
     assert all(e["reason"] for e in dropped)
-    assert (await journey.answers(discussion))[0]["content"] == words
+    assert (await api_client.list_answers(discussion))[0]["content"] == words
 
 
 @pytest.mark.parametrize(
@@ -234,59 +248,63 @@ async def test_an_agent_that_does_not_answer_as_it_was_asked_to_is_heard_all_the
     ],
 )
 async def test_agents_that_bring_nothing_end_it_after_two_turns_with_their_reasons(
-    journey: Journey, agent: str
+    api_client: ApiClient, agent: str
 ) -> None:
-    _, run = await opened(journey, *[f"lab/{agent}"] * 3)
-    events = await journey.server.heard(run)
+    _, run = await start_lesson(api_client, *[f"lab/{agent}"] * 3)
+    events = await api_client.server.run_events(run)
     assert events[-1]["status"] == "failed"
-    assert turns(events) == [("alpha", "failed"), ("beta", "failed")]
+    assert ended_turns(events) == [("alpha", "failed"), ("beta", "failed")]
     assert all(e["fault"]["message"] for e in events if e["type"] == "turn_ended")
-    assert decisions(events)[-1] == ("END", "rules")
+    assert speaker_selections(events)[-1] == ("END", "rules")
 
 
-async def test_garbage_hangs_nobody_and_leaves_no_empty_screen(journey: Journey) -> None:
-    _, run = await opened(journey, "lab/garbage", "lab/listener", directed={"turns": 2})
-    events = await journey.server.heard(run)
+async def test_garbage_hangs_nobody_and_leaves_no_empty_screen(api_client: ApiClient) -> None:
+    _, run = await start_lesson(api_client, "lab/garbage", "lab/listener", directed={"turns": 2})
+    events = await api_client.server.run_events(run)
     assert events[-1]["type"] == "run_ended"
     for turn in [e for e in events if e["type"] == "turn_ended"]:
         assert turn["message"]["text"] or turn["fault"]["message"]
 
 
-async def test_who_is_to_begin_begins_and_everybody_knows_the_topic(journey: Journey) -> None:
+async def test_who_is_to_begin_begins_and_everybody_knows_the_topic(api_client: ApiClient) -> None:
     rules = {"turns": 1, "trigger": "Beta", "topic": "Figurate numbers"}
-    discussion, run = await opened(journey, "lab/drawer", "lab/listener", directed=rules)
-    events = await journey.server.heard(run)
-    assert turns(events) == [("beta", "completed")]
-    assert "The topic: Figurate numbers" in str(journey.lab.bodies[-1])
-    kept = (await journey.read(discussion))["discussion"]["directed"]
+    discussion, run = await start_lesson(api_client, "lab/drawer", "lab/listener", directed=rules)
+    events = await api_client.server.run_events(run)
+    assert ended_turns(events) == [("beta", "completed")]
+    assert "The topic: Figurate numbers" in str(api_client.provider_server.request_bodies[-1])
+    kept = (await api_client.get_discussion(discussion))["discussion"]["directed"]
     assert kept == {"turns": 1, "trigger": "beta", "topic": "Figurate numbers"}
 
 
-async def test_a_new_message_interrupts_a_lesson_and_its_board_is_not_lost(journey: Journey) -> None:
-    discussion, run = await opened(journey, "lab/lecturer", "lab/listener")
-    await journey.until_speaking(run)
-    second = (await journey.say(discussion, "Stop, what does Beta say?"))["run"]["id"]
-    events = await journey.server.heard(run)
-    assert ended(events, "alpha")["status"] == "interrupted"
-    assert (await first(journey, second, "turn_ended"))["participant"] == "beta"
-    told = next(b for b in reversed(journey.lab.bodies) if "Stop, what does Beta say?" in str(b))
+async def test_a_new_message_interrupts_a_lesson_and_its_board_is_not_lost(api_client: ApiClient) -> None:
+    discussion, run = await start_lesson(api_client, "lab/lecturer", "lab/listener")
+    await api_client.wait_for_text(run)
+    second = (await api_client.send_message(discussion, "Stop, what does Beta say?"))["run"]["id"]
+    events = await api_client.server.run_events(run)
+    assert ended_turn(events, "alpha")["status"] == "interrupted"
+    assert (await wait_for_first_event(api_client, second, "turn_ended"))["participant"] == "beta"
+    told = next(
+        b
+        for b in reversed(api_client.provider_server.request_bodies)
+        if "Stop, what does Beta say?" in str(b)
+    )
     assert "Alpha said, and was cut off" in str(told)
-    assert "one" in await elements(journey, discussion, f"?run={second}&seq=0")
-    await journey.server.post(f"/api/runs/{second}/stop")
-    await journey.server.heard(second)
+    assert "one" in await get_element_ids(api_client, discussion, f"?run={second}&seq=0")
+    await api_client.server.post(f"/api/runs/{second}/stop")
+    await api_client.server.run_events(second)
 
 
 @pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
-async def test_a_board_that_is_not_there_is_not_found(journey: Journey, form: str) -> None:
-    one, other = [(await journey.finished("lab/quick"))["run"] for _ in range(2)]
+async def test_a_board_that_is_not_there_is_not_found(api_client: ApiClient, form: str) -> None:
+    one, other = [(await api_client.create_finished_discussion("lab/quick"))["run"] for _ in range(2)]
     paths = [
         f"dis_none/{form}",
         f"{one['discussion']}/{form}?run=run_none",
         f"{one['discussion']}/{form}?run={other['id']}",
     ]
-    replies = await asyncio.gather(*(journey.server.get(f"/api/discussions/{path}") for path in paths))
+    replies = await asyncio.gather(*(api_client.server.get(f"/api/discussions/{path}") for path in paths))
     assert [reply.status for reply in replies] == [404, 404, 404]
-    negative = await journey.server.get(f"/api/discussions/{one['discussion']}/{form}?seq=-1")
+    negative = await api_client.server.get(f"/api/discussions/{one['discussion']}/{form}?seq=-1")
     assert negative.status == 400
 
 
@@ -299,11 +317,13 @@ async def test_a_board_that_is_not_there_is_not_found(journey: Journey, form: st
         ({"participants": [{"model": "lab/drawer", "role": "pupil"}]}, "participants[0].role"),
     ],
 )
-async def test_rules_that_nobody_can_keep_are_refused(journey: Journey, changed: Any, field: str) -> None:
+async def test_rules_that_nobody_can_keep_are_refused(
+    api_client: ApiClient, changed: Any, field: str
+) -> None:
     body = {"message": "Why?", "participants": ["lab/drawer"], "mode": "directed", **changed}
-    reply = await journey.server.post("/api/discussions", body)
+    reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
 
 
 async def test_the_director_is_known_by_its_words() -> None:
-    assert lessons.DIRECTOR in load_template("direct")
+    assert lessons.DIRECTOR_PROMPT in load_template("direct")

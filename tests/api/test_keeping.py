@@ -4,75 +4,81 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.journey import Journey
+from tests.api.journey import ApiClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_discussions_are_listed_newest_first_and_a_page_at_a_time(journey: Journey) -> None:
+async def test_discussions_are_listed_newest_first_and_a_page_at_a_time(api_client: ApiClient) -> None:
     opened = [
-        (await journey.finished("lab/quick", message=f"On paging, part {part}"))["discussion"]["id"]
+        (await api_client.create_finished_discussion("lab/quick", message=f"On paging, part {part}"))[
+            "discussion"
+        ]["id"]
         for part in range(3)
     ]
-    first = (await journey.server.get("/api/discussions?limit=2")).body
+    first = (await api_client.server.get("/api/discussions?limit=2")).body
     assert [one["id"] for one in first["discussions"]] == [opened[2], opened[1]]
-    second = (await journey.server.get(f"/api/discussions?limit=1&cursor={quote(first['next'])}")).body
+    second = (await api_client.server.get(f"/api/discussions?limit=1&cursor={quote(first['next'])}")).body
     assert [one["id"] for one in second["discussions"]] == [opened[0]]
 
-    await journey.server.heard((await journey.say(opened[0], "Newer again."))["run"]["id"])
-    newest = (await journey.server.get("/api/discussions?limit=1")).body
+    await api_client.server.run_events(
+        (await api_client.send_message(opened[0], "Newer again."))["run"]["id"]
+    )
+    newest = (await api_client.server.get("/api/discussions?limit=1")).body
     assert newest["discussions"][0]["id"] == opened[0]
 
-    archived = await journey.server.post(f"/api/discussions/{opened[1]}/archive")
+    archived = await api_client.server.post(f"/api/discussions/{opened[1]}/archive")
     assert (archived.status, archived.body["status"]) == (200, "archived")
-    put_away = (await journey.server.get("/api/discussions?status=archived")).body
+    put_away = (await api_client.server.get("/api/discussions?status=archived")).body
     assert [one["id"] for one in put_away["discussions"]] == [opened[1]]
 
 
-async def test_discussions_are_found_by_their_titles_and_by_what_was_said(journey: Journey) -> None:
-    titled = await journey.finished("lab/quick", message="Hello", title="Concerning xylophones")
-    asked = await journey.finished("lab/echo", message="Does a xylophone have strings?")
+async def test_discussions_are_found_by_their_titles_and_by_what_was_said(api_client: ApiClient) -> None:
+    titled = await api_client.create_finished_discussion(
+        "lab/quick", message="Hello", title="Concerning xylophones"
+    )
+    asked = await api_client.create_finished_discussion("lab/echo", message="Does a xylophone have strings?")
     path = "/api/discussions?q="
-    found = {one["id"] for one in (await journey.server.get(f"{path}xylophon")).body["discussions"]}
+    found = {one["id"] for one in (await api_client.server.get(f"{path}xylophon")).body["discussions"]}
     assert found == {titled["discussion"]["id"], asked["discussion"]["id"]}
-    strings = (await journey.server.get(f"{path}xylophone%20strings")).body["discussions"]
+    strings = (await api_client.server.get(f"{path}xylophone%20strings")).body["discussions"]
     assert [one["id"] for one in strings] == [asked["discussion"]["id"]]
     for odd in ("%22", "'", "*", "a%20OR%20b", "NEAR(", "\u2028", "%25", "%F0%9F%8E%B6"):
-        assert (await journey.server.get(path + odd)).status == 200
+        assert (await api_client.server.get(path + odd)).status == 200
 
 
-async def test_a_line_up_is_kept_to_open_discussions_with(journey: Journey) -> None:
+async def test_a_line_up_is_kept_to_open_discussions_with(api_client: ApiClient) -> None:
     table = {
         "participants": [{"model": "lab/quick", "name": "Rosa", "temperature": 0.5}, "lab/other"],
         "mode": "consensus",
         "rounds": 1,
     }
-    kept = await journey.server.post("/api/line-ups", {"name": "Two tables", **table})
+    kept = await api_client.server.post("/api/line-ups", {"name": "Two tables", **table})
     assert kept.status == 201, kept.text
-    (found,) = (await journey.server.get("/api/line-ups")).body["line_ups"]
+    (found,) = (await api_client.server.get("/api/line-ups")).body["line_ups"]
     assert found == kept.body
     own = {"id", "name", "created_at"}
     sent = {name: value for name, value in found.items() if name not in own}
-    opened = (await journey.server.post("/api/discussions", {"message": "Which?", **sent})).body
-    await journey.server.heard(opened["run"]["id"])
+    opened = (await api_client.server.post("/api/discussions", {"message": "Which?", **sent})).body
+    await api_client.server.run_events(opened["run"]["id"])
     assert {name: opened["discussion"][name] for name in sent} == sent
-    said = [answer["content"] for answer in await journey.answers(opened["discussion"]["id"])]
+    said = [answer["content"] for answer in await api_client.list_answers(opened["discussion"]["id"])]
     assert said == ["Round tables.", "Square tables."]
 
     path = f"/api/line-ups/{found['id']}"
-    assert (await journey.server.call("PATCH", path, {"rounds": 2})).body["rounds"] == 2
-    assert (await journey.server.call("DELETE", path)).status == 204
-    assert (await journey.server.get("/api/line-ups")).body == {"line_ups": [], "next": None}
-    assert (await journey.read(opened["discussion"]["id"]))["discussion"]["rounds"] == 1
+    assert (await api_client.server.call("PATCH", path, {"rounds": 2})).body["rounds"] == 2
+    assert (await api_client.server.call("DELETE", path)).status == 204
+    assert (await api_client.server.get("/api/line-ups")).body == {"line_ups": [], "next": None}
+    assert (await api_client.get_discussion(opened["discussion"]["id"]))["discussion"]["rounds"] == 1
 
 
-async def test_messages_come_a_page_at_a_time(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", mode="consensus", rounds=3)
+async def test_messages_come_a_page_at_a_time(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=3)
     discussion = opened["discussion"]["id"]
-    everything = (await journey.read(discussion))["messages"]
+    everything = (await api_client.get_discussion(discussion))["messages"]
     assert len(everything) == 7
-    newest = await journey.read(discussion, "?limit=3")
-    earlier = await journey.read(discussion, f"?limit=3&before={newest['before']}")
-    oldest = await journey.read(discussion, f"?limit=3&before={earlier['before']}")
+    newest = await api_client.get_discussion(discussion, "?limit=3")
+    earlier = await api_client.get_discussion(discussion, f"?limit=3&before={newest['before']}")
+    oldest = await api_client.get_discussion(discussion, f"?limit=3&before={earlier['before']}")
     assert [*oldest["messages"], *earlier["messages"], *newest["messages"]] == everything
     assert oldest["before"] is None

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import Journey, ended
+from tests.api.journey import ApiClient, ended_turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TABLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+MODE_SETUPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "single": (("lab/quick",), {}),
     "parallel": (("lab/quick", "lab/other"), {}),
     "consensus": (("lab/quick", "lab/other"), {"rounds": 2}),
@@ -18,83 +18,85 @@ TABLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def turns_of(read: Any) -> list[Any]:
-    return [m for m in read["messages"] if m["participant"]]
+def participant_turns(detail: Any) -> list[Any]:
+    return [m for m in detail["messages"] if m["participant"]]
 
 
 class Turn:
     """One turn of a discussion, as its routes have it."""
 
-    def __init__(self, journey: Journey, discussion: str, id: str) -> None:
-        self.journey = journey
+    def __init__(self, api_client: ApiClient, discussion: str, id: str) -> None:
+        self.api_client = api_client
         self.discussion = discussion
         self.path = f"/api/discussions/{discussion}/turns/{id}"
 
-    async def again(self, **body: Any) -> list[Any]:
+    async def regenerate(self, **body: Any) -> list[Any]:
         """Let it be given anew, and return the events of that."""
-        reply = await self.journey.server.post(f"{self.path}/again", body)
+        reply = await self.api_client.server.post(f"{self.path}/again", body)
         assert (reply.status, reply.body["message"]) == (202, None), reply.text
-        return await self.journey.server.heard(reply.body["run"]["id"])
+        return await self.api_client.server.run_events(reply.body["run"]["id"])
 
-    async def edit(self, words: str) -> Any:
-        reply = await self.journey.server.call("PATCH", self.path, {"content": words})
+    async def edit(self, text: str) -> Any:
+        reply = await self.api_client.server.call("PATCH", self.path, {"content": text})
         assert reply.status == 200, reply.text
         return reply.body
 
-    async def choose(self, version: str) -> Any:
-        reply = await self.journey.server.post(f"{self.path}/choose", {"version": version})
+    async def select_version(self, version: str) -> Any:
+        reply = await self.api_client.server.post(f"{self.path}/choose", {"version": version})
         assert reply.status == 200, reply.text
         return reply.body
 
     async def versions(self) -> Any:
-        reply = await self.journey.server.get(f"{self.path}/versions")
+        reply = await self.api_client.server.get(f"{self.path}/versions")
         assert reply.status == 200, reply.text
         return reply.body
 
     async def prompt(self) -> Any:
-        reply = await self.journey.server.get(f"{self.path}/prompt")
+        reply = await self.api_client.server.get(f"{self.path}/prompt")
         assert reply.status == 200, reply.text
         return reply.body
 
 
-@pytest.mark.parametrize("mode", TABLES)
-async def test_whoever_answers_anew_is_sent_the_very_same(journey: Journey, mode: str) -> None:
-    models, more = TABLES[mode]
-    start = len(journey.lab.bodies)
-    opened = await journey.finished(*models, mode=mode, message="I want to leave.", **more)
+@pytest.mark.parametrize("mode", MODE_SETUPS)
+async def test_whoever_answers_anew_is_sent_the_very_same(api_client: ApiClient, mode: str) -> None:
+    models, more = MODE_SETUPS[mode]
+    start = len(api_client.provider_server.request_bodies)
+    opened = await api_client.create_finished_discussion(
+        *models, mode=mode, message="I want to leave.", **more
+    )
     discussion = opened["discussion"]["id"]
-    sent = journey.lab.bodies[start:]
-    before = await journey.read(discussion)
-    turns, anew = turns_of(before), []
+    sent = api_client.provider_server.request_bodies[start:]
+    before = await api_client.get_discussion(discussion)
+    turns, anew = participant_turns(before), []
     for answer in turns:
-        turn = Turn(journey, discussion, answer["id"])
-        told, start = await turn.prompt(), len(journey.lab.bodies)
-        events = await turn.again()
-        spoken = ended(events, answer["participant"])
+        turn = Turn(api_client, discussion, answer["id"])
+        told, start = await turn.prompt(), len(api_client.provider_server.request_bodies)
+        events = await turn.regenerate()
+        spoken = ended_turn(events, answer["participant"])
         assert (spoken["stage"], spoken["round"]) == (answer["stage"], answer["round"])
         assert (spoken["status"], events[-1]["status"]) == ("completed", "completed")
-        (body,) = journey.lab.bodies[start:]
+        (body,) = api_client.provider_server.request_bodies[start:]
         anew.append(body)
         assert await turn.prompt() == told, "the version tells the same prompt"
     assert all(body in sent for body in anew)
     assert len({str(body) for body in anew}) == len(turns)
-    after = await journey.read(discussion)
+    after = await api_client.get_discussion(discussion)
     assert [m["id"] for m in after["messages"]] == [m["id"] for m in before["messages"]]
-    assert {(m["version"], m["versions"]) for m in turns_of(after)} == {(2, 2)}
+    assert {(m["version"], m["versions"]) for m in participant_turns(after)} == {(2, 2)}
     assert [m["content"] for m in after["messages"]] == [m["content"] for m in before["messages"]]
 
 
-async def test_a_version_by_another_model_stands_in_the_place_of_the_first(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", mode="single")
+async def test_a_version_by_another_model_stands_in_the_place_of_the_first(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
-    (first,) = await journey.answers(discussion)
-    turn = Turn(journey, discussion, first["id"])
-    reply = await journey.server.post(f"{turn.path}/again", {"model": "lab/other"})
+    (first,) = await api_client.list_answers(discussion)
+    turn = Turn(api_client, discussion, first["id"])
+    reply = await api_client.server.post(f"{turn.path}/again", {"model": "lab/other"})
     run = reply.body["run"]
     assert (run["again"], run["message"]) == (first["id"], None)
-    await journey.server.heard(run["id"])
-    assert (await journey.run(run["id"]))["again"] == first["id"]
-    (now,) = await journey.answers(discussion)
+    await api_client.server.run_events(run["id"])
+    assert (await api_client.get_run(run["id"]))["again"] == first["id"]
+    (now,) = await api_client.list_answers(discussion)
     same = ("id", "number", "run", "participant", "stage", "round", "created_at")
     assert [now[name] for name in same] == [first[name] for name in same]
     assert (now["content"], now["model"]) == ("Square tables.", "lab/other")
@@ -108,94 +110,94 @@ async def test_a_version_by_another_model_stands_in_the_place_of_the_first(journ
     assert (await turn.prompt())["model"] == "lab/other"
 
 
-async def test_a_version_in_a_lane_is_shown_there_and_the_summary_stays(journey: Journey) -> None:
-    opened = await journey.finished("lab/yes", "lab/no", mode="debate")
+async def test_a_version_in_a_lane_is_shown_there_and_the_summary_stays(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/yes", "lab/no", mode="debate")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
-    before = await journey.run(run)
-    first = next(m for m in await journey.answers(discussion) if m["participant"] == "beta")
-    await Turn(journey, discussion, first["id"]).again(model="lab/other")
-    thread = (await journey.server.get(f"/api/runs/{run}/lanes/beta/messages")).body
-    shown = {m["id"]: m["content"] for m in turns_of(thread)}
+    before = await api_client.get_run(run)
+    first = next(m for m in await api_client.list_answers(discussion) if m["participant"] == "beta")
+    await Turn(api_client, discussion, first["id"]).regenerate(model="lab/other")
+    thread = (await api_client.server.get(f"/api/runs/{run}/lanes/beta/messages")).body
+    shown = {m["id"]: m["content"] for m in participant_turns(thread)}
     assert (len(shown), shown[first["id"]]) == (2, "Square tables.")
-    assert await journey.run(run) == before
+    assert await api_client.get_run(run) == before
 
 
-async def test_what_is_drawn_anew_is_on_the_board_instead(journey: Journey) -> None:
-    opened = await journey.finished("lab/drawer", mode="directed", directed={"turns": 1})
+async def test_what_is_drawn_anew_is_on_the_board_instead(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/drawer", mode="directed", directed={"turns": 1})
     discussion = opened["discussion"]["id"]
-    (first,) = await journey.answers(discussion)
-    turn = Turn(journey, discussion, first["id"])
+    (first,) = await api_client.list_answers(discussion)
+    turn = Turn(api_client, discussion, first["id"])
 
-    async def drawn() -> list[str]:
-        board = (await journey.server.get(f"/api/discussions/{discussion}/board")).body
+    async def get_element_ids() -> list[str]:
+        board = (await api_client.server.get(f"/api/discussions/{discussion}/board")).body
         return [one["id"] for one in board["elements"]]
 
-    assert await drawn() == ["one", "two"]
+    assert await get_element_ids() == ["one", "two"]
     assert (await turn.edit("Look at both."))["content"] == "Look at both."
-    assert await drawn() == ["one", "two"], "words were edited, not what was drawn"
-    await turn.again(model="lab/listener")
-    assert await drawn() == []
-    await turn.choose(first["id"])
-    assert await drawn() == ["one", "two"]
+    assert await get_element_ids() == ["one", "two"], "words were edited, not what was drawn"
+    await turn.regenerate(model="lab/listener")
+    assert await get_element_ids() == []
+    await turn.select_version(first["id"])
+    assert await get_element_ids() == ["one", "two"]
 
 
-async def test_what_fails_changes_nothing_and_can_be_tried_again(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", mode="single")
+async def test_what_fails_changes_nothing_and_can_be_tried_again(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
-    before = await journey.read(discussion)
-    turn = Turn(journey, discussion, turns_of(before)[0]["id"])
-    events = await turn.again(model="lab/shy-again")
-    assert (ended(events, "alpha")["status"], events[-1]["status"]) == ("failed", "failed")
-    assert (await journey.read(discussion))["messages"] == before["messages"]
+    before = await api_client.get_discussion(discussion)
+    turn = Turn(api_client, discussion, participant_turns(before)[0]["id"])
+    events = await turn.regenerate(model="lab/shy-again")
+    assert (ended_turn(events, "alpha")["status"], events[-1]["status"]) == ("failed", "failed")
+    assert (await api_client.get_discussion(discussion))["messages"] == before["messages"]
     assert len((await turn.versions())["versions"]) == 1
     run = events[0]["run"]
-    retried = await journey.server.post(f"/api/runs/{run}/lanes/alpha/retry")
+    retried = await api_client.server.post(f"/api/runs/{run}/lanes/alpha/retry")
     assert retried.status == 202, retried.text
-    await journey.over(run)
-    assert turns_of(await journey.read(discussion))[0]["content"] == "Here I am."
+    await api_client.wait_for_run_end(run)
+    assert participant_turns(await api_client.get_discussion(discussion))[0]["content"] == "Here I am."
 
 
-async def test_words_are_edited_and_an_earlier_version_chosen(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", mode="single")
+async def test_words_are_edited_and_an_earlier_version_chosen(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
-    asked, answer = (await journey.read(discussion))["messages"]
-    turn = Turn(journey, discussion, answer["id"])
+    asked, answer = (await api_client.get_discussion(discussion))["messages"]
+    turn = Turn(api_client, discussion, answer["id"])
     edited = await turn.edit("Oval tables.")
     assert (edited["id"], edited["content"], edited["edited"]) == (answer["id"], "Oval tables.", True)
     assert (edited["version"], edited["versions"]) == (2, 2)
-    question = await Turn(journey, discussion, asked["id"]).edit("What was a moot?")
+    question = await Turn(api_client, discussion, asked["id"]).edit("What was a moot?")
     assert (question["id"], question["role"], question["edited"]) == (asked["id"], "user", True)
-    await journey.server.heard((await journey.say(discussion, "And then?"))["run"]["id"])
-    assert str(journey.lab.bodies[-1]).count("Oval tables.") == 1
-    assert "Round tables." not in str(journey.lab.bodies[-1])
-    assert "What was a moot?" in str(journey.lab.bodies[-1])
-    later = Turn(journey, discussion, (await journey.answers(discussion))[-1]["id"])
+    await api_client.server.run_events((await api_client.send_message(discussion, "And then?"))["run"]["id"])
+    assert str(api_client.provider_server.request_bodies[-1]).count("Oval tables.") == 1
+    assert "Round tables." not in str(api_client.provider_server.request_bodies[-1])
+    assert "What was a moot?" in str(api_client.provider_server.request_bodies[-1])
+    later = Turn(api_client, discussion, (await api_client.list_answers(discussion))[-1]["id"])
     told = await later.prompt()
-    chosen = await turn.choose(answer["id"])
+    chosen = await turn.select_version(answer["id"])
     assert (chosen["content"], chosen["version"], chosen["versions"]) == ("Round tables.", 1, 2)
     assert (chosen["version_id"], chosen["edited"]) == (answer["id"], False)
-    assert await turn.choose(answer["id"]) == chosen, "it is current already"
+    assert await turn.select_version(answer["id"]) == chosen, "it is current already"
     assert [one["content"] for one in (await turn.versions())["versions"]] == [
         "Round tables.",
         "Oval tables.",
     ]
     assert await later.prompt() == told, "what somebody has seen stays so"
-    found = await journey.server.get("/api/discussions?q=oval")
+    found = await api_client.server.get("/api/discussions?q=oval")
     assert discussion not in [one["id"] for one in found.body["discussions"]]
 
 
-async def test_pages_hold_every_turn_once_however_many_versions_it_has(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", mode="single")
+async def test_pages_hold_every_turn_once_however_many_versions_it_has(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
-    await journey.server.heard((await journey.say(discussion, "And then?"))["run"]["id"])
-    whole = (await journey.read(discussion))["messages"]
+    await api_client.server.run_events((await api_client.send_message(discussion, "And then?"))["run"]["id"])
+    whole = (await api_client.get_discussion(discussion))["messages"]
     for place in range(3):
         for one in whole:
-            await Turn(journey, discussion, one["id"]).edit(f"{one['role']} {place}")
+            await Turn(api_client, discussion, one["id"]).edit(f"{one['role']} {place}")
     pages: list[Any] = []
     before = ""
     while True:
-        read = await journey.read(discussion, f"?limit=1{before}")
+        read = await api_client.get_discussion(discussion, f"?limit=1{before}")
         pages = [*read["messages"], *pages]
         if read["before"] is None:
             break
@@ -207,37 +209,39 @@ async def test_pages_hold_every_turn_once_however_many_versions_it_has(journey: 
     ] * 2
 
 
-async def test_nothing_is_revised_while_the_table_speaks(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/long", mode="single")
+async def test_nothing_is_revised_while_the_table_speaks(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/long", mode="single")
     discussion = opened["discussion"]["id"]
-    (answer,) = await journey.answers(discussion)
-    turn = Turn(journey, discussion, answer["id"])
-    going = (await journey.server.post(f"/api/discussions/{discussion}/continue")).body["run"]["id"]
-    await journey.until_speaking(going, "beta")
+    (answer,) = await api_client.list_answers(discussion)
+    turn = Turn(api_client, discussion, answer["id"])
+    going = (await api_client.server.post(f"/api/discussions/{discussion}/continue")).body["run"]["id"]
+    await api_client.wait_for_text(going, "beta")
     for reply in (
-        await journey.server.post(f"{turn.path}/again"),
-        await journey.server.call("PATCH", turn.path, {"content": "No."}),
-        await journey.server.post(f"{turn.path}/choose", {"version": answer["id"]}),
+        await api_client.server.post(f"{turn.path}/again"),
+        await api_client.server.call("PATCH", turn.path, {"content": "No."}),
+        await api_client.server.post(f"{turn.path}/choose", {"version": answer["id"]}),
     ):
         assert (reply.status, going in reply.body["detail"]) == (409, True)
-    await journey.server.post(f"/api/runs/{going}/stop")
-    await journey.server.heard(going)
-    stopped = (await journey.answers(discussion))[-1]
+    await api_client.server.post(f"/api/runs/{going}/stop")
+    await api_client.server.run_events(going)
+    stopped = (await api_client.list_answers(discussion))[-1]
     path = f"/api/discussions/{discussion}/turns/{stopped['id']}/again"
-    refused = await journey.server.post(path)
+    refused = await api_client.server.post(path)
     assert (refused.status, f"lanes/{stopped['participant']}/retry" in refused.body["detail"]) == (409, True)
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "debate", "advisors", "directed"])
-async def test_whoever_failed_tries_again_in_every_mode(journey: Journey, mode: str) -> None:
+async def test_whoever_failed_tries_again_in_every_mode(api_client: ApiClient, mode: str) -> None:
     others = () if mode == "single" else ("lab/listener" if mode == "directed" else "lab/quick",)
     rules = {"directed": {"turns": 1}} if mode == "directed" else {}
-    opened = await journey.finished(f"lab/shy-{mode}", *others, mode=mode, rounds=1, **rules)
+    opened = await api_client.create_finished_discussion(
+        f"lab/shy-{mode}", *others, mode=mode, rounds=1, **rules
+    )
     run, discussion = opened["run"]["id"], opened["discussion"]["id"]
-    failed = [m["status"] for m in await journey.answers(discussion) if m["participant"] == "alpha"]
+    failed = [m["status"] for m in await api_client.list_answers(discussion) if m["participant"] == "alpha"]
     assert failed == ["failed"]
-    retried = await journey.server.post(f"/api/runs/{run}/lanes/alpha/retry")
+    retried = await api_client.server.post(f"/api/runs/{run}/lanes/alpha/retry")
     assert retried.status == 202, retried.text
-    await journey.over(run)
-    mine = [m for m in await journey.answers(discussion) if m["participant"] == "alpha"]
+    await api_client.wait_for_run_end(run)
+    mine = [m for m in await api_client.list_answers(discussion) if m["participant"] == "alpha"]
     assert {(m["status"], m["content"]) for m in mine} == {("completed", "Here I am.")}

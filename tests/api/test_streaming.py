@@ -8,114 +8,114 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.api.journey import SCRIPTS, Journey, ended, text_of
-from tests.databases import KINDS
-from tests.serving import SECONDS, Frame, MootServer
+from tests.api.journey import SCRIPTS, ApiClient, ended_turn, participant_text
+from tests.databases import DATABASE_KINDS
+from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer, ServerSentEvent
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-both = pytest.mark.parametrize(
-    "journey", KINDS, indirect=True
+on_both_databases = pytest.mark.parametrize(
+    "journey", DATABASE_KINDS, indirect=True
 )  # central enough for both databases every time
 LANES = 8
-LOOKS = 5  # how often memory is looked at before it counts as settled
+SETTLED_SAMPLES = 5  # how often memory is looked at before it counts as settled
 MEGABYTE = 1024**2
 
 
-async def test_a_discussion_is_answered_for_before_any_model_is_called(journey: Journey) -> None:
-    opened = await journey.open("scripted/silence", message="Is anybody there?\nIt is dark.")
+async def test_a_discussion_is_answered_for_before_any_model_is_called(api_client: ApiClient) -> None:
+    opened = await api_client.create_discussion("scripted/silence", message="Is anybody there?\nIt is dark.")
     assert opened["discussion"]["title"] == "Is anybody there?"
     assert opened["discussion"]["participants"] == [
         {"id": "alpha", "name": "Alpha", "model": "scripted/silence"}
     ]
     assert (opened["run"]["status"], opened["run"]["message"]) == ("waiting", opened["message"]["id"])
 
-    found = await journey.read(opened["discussion"]["id"])
+    found = await api_client.get_discussion(opened["discussion"]["id"])
     assert found["messages"] == [opened["message"]]
     assert [run["id"] for run in found["runs"]] == [opened["run"]["id"]]
 
-    await journey.server.post(f"/api/runs/{opened['run']['id']}/stop")
-    assert (await journey.server.heard(opened["run"]["id"]))[-1]["status"] == "stopped"
-    assert (await journey.read(opened["discussion"]["id"]))["runs"] == []
+    await api_client.server.post(f"/api/runs/{opened['run']['id']}/stop")
+    assert (await api_client.server.run_events(opened["run"]["id"]))[-1]["status"] == "stopped"
+    assert (await api_client.get_discussion(opened["discussion"]["id"]))["runs"] == []
 
 
-async def test_two_lanes_stream_at_the_same_time(journey: Journey) -> None:
-    opened = await journey.open("lab/long", "lab/long", mode="parallel")
+async def test_two_lanes_stream_at_the_same_time(api_client: ApiClient) -> None:
+    opened = await api_client.create_discussion("lab/long", "lab/long", mode="parallel")
     run = opened["run"]["id"]
     speaking: set[str] = set()
-    async with aclosing(journey.server.events(f"/api/runs/{run}/events")) as frames:
+    async with aclosing(api_client.server.events(f"/api/runs/{run}/events")) as frames:
         async for frame in frames:
             assert frame.data["type"] != "turn_ended", "nobody has ended before both have begun"
             if frame.data["type"] == "text_delta":
                 speaking.add(frame.data["participant"])
             if speaking == {"alpha", "beta"}:
                 break
-    await journey.server.post(f"/api/runs/{run}/stop")
-    events = await journey.server.heard(run)
-    assert {ended(events, who)["status"] for who in ("alpha", "beta")} == {"stopped"}
+    await api_client.server.post(f"/api/runs/{run}/stop")
+    events = await api_client.server.run_events(run)
+    assert {ended_turn(events, who)["status"] for who in ("alpha", "beta")} == {"stopped"}
 
 
-@both
-async def test_what_is_kept_is_what_was_shown(journey: Journey) -> None:
-    opened = await journey.open("lab/even", "lab/even", mode="parallel")
-    events = await journey.server.heard(opened["run"]["id"])
+@on_both_databases
+async def test_what_is_kept_is_what_was_shown(api_client: ApiClient) -> None:
+    opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
+    events = await api_client.server.run_events(opened["run"]["id"])
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert (events[0]["type"], events[-1]["type"]) == ("run_started", "run_ended")
-    kept = {m["participant"]: m for m in await journey.answers(opened["discussion"]["id"])}
+    kept = {m["participant"]: m for m in await api_client.list_answers(opened["discussion"]["id"])}
     for who in ("alpha", "beta"):
-        said = text_of(events, who)
+        said = participant_text(events, who)
         assert said == SCRIPTS["even"].answer
-        assert said == ended(events, who)["message"]["text"] == kept[who]["content"]
+        assert said == ended_turn(events, who)["message"]["text"] == kept[who]["content"]
         assert (kept[who]["status"], kept[who]["model"]) == ("completed", "lab/even")
         assert kept[who]["usage"]["output"] > 0
 
 
-@both
-async def test_a_reader_may_come_back_at_every_number(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", mode="parallel")
+@on_both_databases
+async def test_a_reader_may_come_back_at_every_number(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
-    everything = [frame.id async for frame in journey.server.events(path)]
+    everything = [frame.id async for frame in api_client.server.events(path)]
     assert everything == list(range(1, len(everything) + 1))
     for number in everything[:-1]:
-        by_query = [frame.id async for frame in journey.server.events(f"{path}?after={number}")]
+        by_query = [frame.id async for frame in api_client.server.events(f"{path}?after={number}")]
         by_header = [
             frame.id
-            async for frame in journey.server.events(f"{path}?after=0", {"Last-Event-ID": str(number)})
+            async for frame in api_client.server.events(f"{path}?after=0", {"Last-Event-ID": str(number)})
         ]
         assert by_query == by_header == everything[number:]
     for header, query in (({}, f"?after={everything[-1]}"), ({"Last-Event-ID": str(everything[-1])}, "")):
-        reply = await journey.server.get(path + query, header)
+        reply = await api_client.server.get(path + query, header)
         assert (reply.status, reply.text) == (204, "")
 
 
-@both
-async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(journey: Journey) -> None:
-    opened = await journey.open("lab/even", "lab/even", mode="parallel")
-    seen: list[Frame] = []
+@on_both_databases
+async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(api_client: ApiClient) -> None:
+    opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
+    seen: list[ServerSentEvent] = []
     while not seen or seen[-1].data["type"] != "run_ended":
         after = str(seen[-1].id) if seen else "0"
         path = f"/api/runs/{opened['run']['id']}/events"
-        async with aclosing(journey.server.events(path, {"Last-Event-ID": after})) as frames:
+        async with aclosing(api_client.server.events(path, {"Last-Event-ID": after})) as frames:
             async for frame in frames:
                 seen.append(frame)
                 if frame.data["type"] == "text_delta":
                     break
     assert [frame.id for frame in seen] == list(range(1, len(seen) + 1))
-    assert text_of([frame.data for frame in seen], "beta") == SCRIPTS["even"].answer
+    assert participant_text([frame.data for frame in seen], "beta") == SCRIPTS["even"].answer
 
 
-def memory(server: MootServer) -> int:
+def resident_bytes(server: MootServer) -> int:
     """How many bytes a server's process holds."""
-    status = Path(f"/proc/{server.running.pid}/status").read_text("utf-8")
+    status = Path(f"/proc/{server.running_process.pid}/status").read_text("utf-8")
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
     return int(kilobytes) * 1024
 
 
-def not_reading(server: MootServer, path: str) -> socket.socket:
+def open_unread_socket(server: MootServer, path: str) -> socket.socket:
     """Ask for a stream and never read it."""
     address = urlsplit(server.url)
     sock = socket.socket()
-    sock.settimeout(SECONDS)
+    sock.settimeout(SERVER_TIMEOUT_SECONDS)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.connect((address.hostname, address.port))
     sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
@@ -123,20 +123,20 @@ def not_reading(server: MootServer, path: str) -> socket.socket:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells so easily")
-async def test_readers_that_do_not_read_cost_little(journey: Journey) -> None:
-    opened = await journey.finished(*["lab/big"] * LANES, mode="parallel")
+async def test_readers_that_do_not_read_cost_little(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion(*["lab/big"] * LANES, mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
-    whole = len((await journey.server.get(path)).text)
+    whole = len((await api_client.server.get(path)).text)
     assert whole > LANES * 2 * 180_000
-    before = memory(journey.server)
-    stuck = [not_reading(journey.server, path) for _ in range(40)]
+    before = resident_bytes(api_client.server)
+    stuck = [open_unread_socket(api_client.server, path) for _ in range(40)]
     for sock in stuck:
         await asyncio.to_thread(sock.recv, 1, socket.MSG_PEEK)  # waits until the server sends to it
     held = [0]
-    while len(held) <= LOOKS or held[-1] > held[-LOOKS] + MEGABYTE:
+    while len(held) <= SETTLED_SAMPLES or held[-1] > held[-SETTLED_SAMPLES] + MEGABYTE:
         await asyncio.sleep(0.1)
-        held.append(memory(journey.server) - before)
+        held.append(resident_bytes(api_client.server) - before)
     for sock in stuck:
         sock.close()
-    assert (await journey.server.get("/readyz")).status == 200
+    assert (await api_client.server.get("/readyz")).status == 200
     assert max(held) < whole * len(stuck) / 2  # a third is what a page, its bytes and what is sent take

@@ -8,40 +8,42 @@ import pytest
 
 from moot.types.actions import parse_action
 from moot.whiteboard.state import RecordedAction, replay_actions
-from tests.api.journey import Journey
-from tests.lessons import CLASS, MIRA, QUESTION, body, types
-from tests.serving import SECONDS
+from tests.api.journey import ApiClient
+from tests.lessons import CLASS_AGENTS, MIRA, QUESTION, chat_request, event_types
+from tests.serving import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-CHAT = "/api/stateless/chat"
-AT_THE_LAB = [{**one, "model": one["model"].replace("scripted/", "lab/")} for one in CLASS]
+CHAT_PATH = "/api/stateless/chat"
+PROVIDER_AGENTS = [{**one, "model": one["model"].replace("scripted/", "lab/")} for one in CLASS_AGENTS]
 
 
-class Pupil:
+class LessonClient:
     """A client: all that it knows of the lesson is what it was told."""
 
-    def __init__(self, journey: Journey) -> None:
-        self._server = journey.server
+    def __init__(self, api_client: ApiClient) -> None:
+        self._server = api_client.server
         self.messages: list[dict[str, Any]] = []
         self.state: Any = None
 
-    def say(self, words: str) -> None:
+    def add_user_message(self, text: str) -> None:
         """Speak; turns are counted anew, and what is on the board stays."""
-        self.messages.append({"role": "user", "content": words})
+        self.messages.append({"role": "user", "content": text})
         if self.state is not None:
             self.state = {**self.state, "turnCount": 0}
 
-    async def call(self) -> list[Any]:
-        asked = body(*AT_THE_LAB, model="lab/teacher", messages=self.messages, directorState=self.state)
-        events = [frame.data async for frame in self._server.events(CHAT, body=asked)]
-        assert types(events)[-1] == "done"
+    async def request_turn(self) -> list[Any]:
+        asked = chat_request(
+            *PROVIDER_AGENTS, model="lab/teacher", messages=self.messages, directorState=self.state
+        )
+        events = [frame.data async for frame in self._server.events(CHAT_PATH, body=asked)]
+        assert event_types(events)[-1] == "done"
         self.state = events[-1]["data"]["directorState"]
-        if "agent_start" in types(events):
-            self.messages.append(self._heard(events))
+        if "agent_start" in event_types(events):
+            self.messages.append(self._assistant_message(events))
         return events
 
-    def _heard(self, events: list[Any]) -> dict[str, Any]:
+    def _assistant_message(self, events: list[Any]) -> dict[str, Any]:
         (start,) = [event["data"] for event in events if event["type"] == "agent_start"]
         parts: list[dict[str, Any]] = []
         for event in events:
@@ -53,10 +55,10 @@ class Pupil:
         return {"role": "assistant", "agentId": start["agentId"], "parts": parts}
 
 
-async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(journey: Journey) -> None:
-    pupil, told = Pupil(journey), []
-    pupil.say(QUESTION)
-    while "cue_user" not in types(events := await pupil.call()):
+async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(api_client: ApiClient) -> None:
+    pupil, told = LessonClient(api_client), []
+    pupil.add_user_message(QUESTION)
+    while "cue_user" not in event_types(events := await pupil.request_turn()):
         told += events
     assert events[1]["data"] == {"fromAgentId": "gamma", "prompt": "Is the next edge clear to you, too?"}
     assert [message.get("agentId") for message in pupil.messages] == [
@@ -87,28 +89,28 @@ async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(journe
     assert code is not None
     assert "total += 2 * k + 1" in code.listing.lines[3].text, "it was mended"
 
-    pupil.say("Beta, is it?")
-    assert "agent_start" in types(await pupil.call())
+    pupil.add_user_message("Beta, is it?")
+    assert "agent_start" in event_types(await pupil.request_turn())
     assert pupil.state["agentResponses"][-1]["agentId"] == "beta"
     assert len(pupil.state["whiteboardLedger"]) >= len(ledger)
 
 
-async def test_nothing_of_it_is_found_on_the_server(journey: Journey) -> None:
-    before = (await journey.server.get("/api/discussions")).body
-    pupil = Pupil(journey)
-    pupil.say(QUESTION)
-    await pupil.call()
-    assert (await journey.server.get("/api/discussions")).body == before
-    assert (await journey.server.get("/api/activity")).body == []
+async def test_nothing_of_it_is_found_on_the_server(api_client: ApiClient) -> None:
+    before = (await api_client.server.get("/api/discussions")).body
+    pupil = LessonClient(api_client)
+    pupil.add_user_message(QUESTION)
+    await pupil.request_turn()
+    assert (await api_client.server.get("/api/discussions")).body == before
+    assert (await api_client.server.get("/api/activity")).body == []
 
 
-async def test_a_reader_that_leaves_ends_the_call_of_the_model(journey: Journey) -> None:
-    asked = body(MIRA, model="lab/lecturer")
-    async with aclosing(journey.server.events(CHAT, body=asked)) as frames:
+async def test_a_reader_that_leaves_ends_the_call_of_the_model(api_client: ApiClient) -> None:
+    asked = chat_request(MIRA, model="lab/lecturer")
+    async with aclosing(api_client.server.events(CHAT_PATH, body=asked)) as frames:
         async for frame in frames:
             if frame.event == "text_delta":
                 break
-    async with asyncio.timeout(SECONDS):
-        while journey.lab.received_requests[-1].outcome != "client left":
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+        while api_client.provider_server.received_requests[-1].outcome != "client left":
             await asyncio.sleep(0.02)
-    assert journey.lab.received_requests[-1].model == "lecturer"
+    assert api_client.provider_server.received_requests[-1].model == "lecturer"

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.transcript.json_format import Transcript
+from moot.transcript.json_format import TranscriptDocument
 from tests.api import debating as table
-from tests.api.journey import Journey
-from tests.api.test_directing import SAMPLE
-from tests.transcript.reading import harmless
-from tests.transcript.samples import HOSTILE
+from tests.api.journey import ApiClient
+from tests.api.test_directing import SAMPLE_PARTICIPANTS
+from tests.transcript.reading import parse_safe_html
+from tests.transcript.samples import HOSTILE_TEXTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-DEBATE = ("lab/yes", "lab/no", "lab/perhaps")
-MODES: list[dict[str, Any]] = [
+DEBATERS = ("lab/yes", "lab/no", "lab/perhaps")
+MODE_BODIES: list[dict[str, Any]] = [
     {"mode": "single"},
     {"mode": "parallel"},
     {"mode": "consensus", "rounds": 2},
@@ -26,44 +26,50 @@ MODES: list[dict[str, Any]] = [
 ]
 
 
-async def transcript(journey: Journey, discussion: str, form: str) -> str:
-    reply = await journey.server.get(f"/api/discussions/{discussion}/transcript.{form}")
+async def get_transcript(api_client: ApiClient, discussion: str, extension: str) -> str:
+    reply = await api_client.server.get(f"/api/discussions/{discussion}/transcript.{extension}")
     assert reply.status == 200, reply.text
     assert reply.headers["Content-Disposition"].startswith("attachment")
     return reply.text
 
 
-async def document(journey: Journey, discussion: str) -> Transcript:
-    return msgspec.json.decode(await transcript(journey, discussion, "json"), type=Transcript)
+async def get_json_transcript(api_client: ApiClient, discussion: str) -> TranscriptDocument:
+    return msgspec.json.decode(await get_transcript(api_client, discussion, "json"), type=TranscriptDocument)
 
 
-async def parts_of(journey: Journey, discussion: str, turn: str) -> Any:
-    reply = await journey.server.get(f"/api/discussions/{discussion}/turns/{turn}/prompt/parts")
+async def get_prompt_parts(api_client: ApiClient, discussion: str, turn: str) -> Any:
+    reply = await api_client.server.get(f"/api/discussions/{discussion}/turns/{turn}/prompt/parts")
     assert reply.status == 200, reply.text
     return reply.body
 
 
-def joined(parts: list[Any]) -> tuple[str, list[tuple[str, list[str]]]]:
+def join_parts(parts: list[Any]) -> tuple[str, list[tuple[str, list[str]]]]:
     """Put parts together as whoever is shown them would."""
     system = "\n\n".join(part["text"] for part in parts if part["role"] == "system")
     told = groupby((part for part in parts if part["role"] != "system"), key=lambda part: part["role"])
     return system, [(role, [part["text"] for part in some]) for role, some in told]
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode["mode"])
+@pytest.mark.parametrize("mode", MODE_BODIES, ids=lambda mode: mode["mode"])
 async def test_the_parts_of_a_prompt_joined_are_the_prompt_in_every_mode(
-    journey: Journey, mode: dict[str, Any]
+    api_client: ApiClient, mode: dict[str, Any]
 ) -> None:
-    opened = await journey.finished(*DEBATE, message="Shall we split the service?", **mode)
+    opened = await api_client.create_finished_discussion(
+        *DEBATERS, message="Shall we split the service?", **mode
+    )
     discussion = opened["discussion"]["id"]
-    await journey.server.heard((await journey.say(discussion, "And then?"))["run"]["id"])
-    answers = await journey.answers(discussion)
+    await api_client.server.run_events((await api_client.send_message(discussion, "And then?"))["run"]["id"])
+    answers = await api_client.list_answers(discussion)
     assert len(answers) >= 2
-    known = {message["id"] for message in (await journey.read(discussion, "?limit=100"))["messages"]}
+    known = {
+        message["id"] for message in (await api_client.get_discussion(discussion, "?limit=100"))["messages"]
+    }
     for answer in answers:
-        shown = (await journey.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")).body
-        told = await parts_of(journey, discussion, answer["id"])
-        assert joined(told["parts"]) == (
+        shown = (
+            await api_client.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")
+        ).body
+        told = await get_prompt_parts(api_client, discussion, answer["id"])
+        assert join_parts(told["parts"]) == (
             shown["system"],
             [(m["role"], [part["text"] for part in m["parts"]]) for m in shown["messages"]],
         )
@@ -76,11 +82,11 @@ async def test_the_parts_of_a_prompt_joined_are_the_prompt_in_every_mode(
     assert ("own" in origins) or mode["mode"] == "directed"
 
 
-async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> None:
-    await journey.finished("lab/quick", title="On parts")
-    notes = await journey.upload("notes.txt", b"A stool has three legs.")
-    cat = await journey.upload("cat.png", b"\x89PNG\r\n\x1a\n\0")
-    opened = await journey.finished(
+async def test_files_and_references_are_parts_of_their_own(api_client: ApiClient) -> None:
+    await api_client.create_finished_discussion("lab/quick", title="On parts")
+    notes = await api_client.upload_file("notes.txt", b"A stool has three legs.")
+    cat = await api_client.upload_file("cat.png", b"\x89PNG\r\n\x1a\n\0")
+    opened = await api_client.create_finished_discussion(
         "claude/claude-x",
         message='Legs? See @"ON PARTS".',
         files=[notes, cat],
@@ -88,8 +94,8 @@ async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> 
         title="On legs",
     )
     discussion = opened["discussion"]["id"]
-    (answer,) = await journey.answers(discussion)
-    told = (await parts_of(journey, discussion, answer["id"]))["parts"]
+    (answer,) = await api_client.list_answers(discussion)
+    told = (await get_prompt_parts(api_client, discussion, answer["id"]))["parts"]
     asked = opened["message"]["id"]
     assert [(one["origin"], one["name"], one["size"]) for one in told if one["message"] == asked] == [
         ("recap", "ON PARTS", None),
@@ -97,38 +103,43 @@ async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> 
         ("file", "cat.png", 9),
         ("message", None, None),
     ]
-    read = await document(journey, discussion)
+    read = await get_json_transcript(api_client, discussion)
     assert [file.name for file in read.files] == ["notes.txt", "cat.png"]
-    assert "With notes.txt, cat.png" in await transcript(journey, discussion, "html")
-    events = await journey.server.heard(opened["run"]["id"])
+    assert "With notes.txt, cat.png" in await get_transcript(api_client, discussion, "html")
+    events = await api_client.server.run_events(opened["run"]["id"])
     (recap,) = [event for event in events if event["type"] == "recap"]
     assert (recap["title"], recap["model"]) == ("ON PARTS", "scripted/clerk")
-    report = (await journey.server.get("/api/usage?by=purpose")).body["rows"]
+    report = (await api_client.server.get("/api/usage?by=purpose")).body["rows"]
     assert [row["calls"] for row in report if row["key"] == "recap"] == [1]
-    await journey.server.heard((await journey.say(discussion, "And stools?"))["run"]["id"])
-    sent = str(journey.lab.bodies[-1])
+    await api_client.server.run_events(
+        (await api_client.send_message(discussion, "And stools?"))["run"]["id"]
+    )
+    sent = str(api_client.provider_server.request_bodies[-1])
     assert "And stools?" in sent
     assert "It was found that nobody sits at its head." in sent, "the recap is sent again with its message"
 
 
-def by_id(messages: list[Any]) -> list[Any]:
+def sort_by_id(messages: list[Any]) -> list[Any]:
     return sorted(messages, key=lambda message: message["id"])
 
 
-async def test_a_debate_is_told_with_all_answers_and_its_minutes(journey: Journey) -> None:
-    opened = await journey.finished(
-        *DEBATE[:2], "lab/unauthorized", "lab/perhaps", mode="debate", message="Split?"
+async def test_a_debate_is_told_with_all_answers_and_its_minutes(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion(
+        *DEBATERS[:2], "lab/unauthorized", "lab/perhaps", mode="debate", message="Split?"
     )
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     told, read = (
-        msgspec.json.decode(await transcript(journey, discussion, "json")),
-        await journey.read(discussion),
+        msgspec.json.decode(await get_transcript(api_client, discussion, "json")),
+        await api_client.get_discussion(discussion),
     )
-    assert told["runs"] == [await journey.run(run)]
-    assert (told["discussion"], by_id(told["messages"])) == (read["discussion"], by_id(read["messages"]))
+    assert told["runs"] == [await api_client.get_run(run)]
+    assert (told["discussion"], sort_by_id(told["messages"])) == (
+        read["discussion"],
+        sort_by_id(read["messages"]),
+    )
     first = [message["participant"] for message in told["messages"] if message["stage"] == "initial"]
     assert first == ["alpha", "beta", "gamma", "delta"], "in the order of the seats, whoever was first"
-    page = harmless(await transcript(journey, discussion, "html"))
+    page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
     assert page.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Minutes"]
     said = page.texts("div", "words")
     for words in (
@@ -137,8 +148,8 @@ async def test_a_debate_is_told_with_all_answers_and_its_minutes(journey: Journe
         table.PERHAPS,
         table.STILL_YES,
         table.STILL_NO,
-        table.CONVINCED,
-        table.TOGETHER,
+        table.CHANGED_TO_YES,
+        table.SYNTHESIS_ANSWER,
     ):
         assert words in said
     assert any("Key rejected for lab" in words for words in page.texts("p", "trouble"))
@@ -146,68 +157,80 @@ async def test_a_debate_is_told_with_all_answers_and_its_minutes(journey: Journe
     assert len(page.texts("tr")) == 1 + 4 + 3, (
         "a row for each in the summary, and a place for each who answered"
     )
-    text = await transcript(journey, discussion, "md")
+    text = await get_transcript(api_client, discussion, "md")
     assert all(
         words in text
-        for words in (table.TOGETHER, "## Minutes", "Gamma was won over", "Key rejected for lab")
+        for words in (table.SYNTHESIS_ANSWER, "## Minutes", "Gamma was won over", "Key rejected for lab")
     )
 
 
-async def test_a_lesson_is_told_with_its_board(journey: Journey) -> None:
-    body = {"mode": "directed", "message": "Why are the sums of odd numbers squares?", "participants": SAMPLE}
-    opened = (await journey.server.post("/api/discussions", body)).body
-    await journey.server.heard(opened["run"]["id"])
+async def test_a_lesson_is_told_with_its_board(api_client: ApiClient) -> None:
+    body = {
+        "mode": "directed",
+        "message": "Why are the sums of odd numbers squares?",
+        "participants": SAMPLE_PARTICIPANTS,
+    }
+    opened = (await api_client.server.post("/api/discussions", body)).body
+    await api_client.server.run_events(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
-    page = harmless(await transcript(journey, discussion, "html"))
-    board = (await journey.server.get(f"/api/discussions/{discussion}/board.svg")).text
+    page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
+    board = (await api_client.server.get(f"/api/discussions/{discussion}/board.svg")).text
     assert [node.attributes["id"] for node in page.nodes if "data-kind" in node.attributes] == [
-        element.id for element in (await document(journey, discussion)).board.elements
+        element.id for element in (await get_json_transcript(api_client, discussion)).board.elements
     ]
-    assert board.removeprefix("<svg") in await transcript(journey, discussion, "html")
+    assert board.removeprefix("<svg") in await get_transcript(api_client, discussion, "html")
     assert any(words.startswith("On the board: ") for words in page.texts("p", "acts"))
 
 
-async def test_whatever_is_said_is_only_text_in_the_page(journey: Journey) -> None:
-    opened = await journey.finished("scripted/echo", message="\n\n".join(HOSTILE).replace("\0", ""))
-    page = await transcript(journey, opened["discussion"]["id"], "html")
-    harmless(page)
+async def test_whatever_is_said_is_only_text_in_the_page(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion(
+        "scripted/echo", message="\n\n".join(HOSTILE_TEXTS).replace("\0", "")
+    )
+    page = await get_transcript(api_client, opened["discussion"]["id"], "html")
+    parse_safe_html(page)
     assert page.count("<script") == 0
 
 
-async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick", "lab/other", message="0")
+async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick", "lab/other", message="0")
     discussion = opened["discussion"]["id"]
     for number in range(1, 20):
-        await journey.server.heard((await journey.say(discussion, str(number)))["run"]["id"])
-    live = (await journey.say(discussion, "And on?"))["run"]["id"]
-    read = await document(journey, discussion)
+        await api_client.server.run_events(
+            (await api_client.send_message(discussion, str(number)))["run"]["id"]
+        )
+    live = (await api_client.send_message(discussion, "And on?"))["run"]["id"]
+    read = await get_json_transcript(api_client, discussion)
     assert [m.content for m in read.messages if m.role == "user"][:20] == list(map(str, range(20)))
     assert len(read.messages) >= 60
     assert read.runs[-1].id == live
-    await journey.server.heard(live)
+    await api_client.server.run_events(live)
 
 
-async def test_a_discussion_of_many_pages_is_told_as_it_was_revised(journey: Journey) -> None:
-    opened = await journey.finished("lab/shy-transcript", "lab/quick", mode="parallel", message="0")
+async def test_a_discussion_of_many_pages_is_told_as_it_was_revised(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion(
+        "lab/shy-transcript", "lab/quick", mode="parallel", message="0"
+    )
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     for number in range(1, 18):
-        await journey.server.heard((await journey.say(discussion, str(number)))["run"]["id"])
-    retried = await journey.server.post(f"/api/runs/{run}/lanes/alpha/retry")
+        await api_client.server.run_events(
+            (await api_client.send_message(discussion, str(number)))["run"]["id"]
+        )
+    retried = await api_client.server.post(f"/api/runs/{run}/lanes/alpha/retry")
     assert retried.status == 202, retried.text
-    await journey.over(run)
+    await api_client.wait_for_run_end(run)
     path = f"/api/discussions/{discussion}/turns"
-    edited = await journey.server.call("PATCH", f"{path}/{opened['message']['id']}", {"content": "Zero"})
+    edited = await api_client.server.call("PATCH", f"{path}/{opened['message']['id']}", {"content": "Zero"})
     assert edited.status == 200, edited.text
-    said = (await journey.read(discussion, "?limit=100"))["messages"]
+    said = (await api_client.get_discussion(discussion, "?limit=100"))["messages"]
     (answer,) = [m for m in said if (m["run"], m["participant"]) == (run, "beta")]
-    anew = await journey.server.post(f"{path}/{answer['id']}/again", {"model": "lab/other"})
-    await journey.server.heard(anew.body["run"]["id"])
-    told = msgspec.json.decode(await transcript(journey, discussion, "json"))
-    read = (await journey.read(discussion, "?limit=100"))["messages"]
-    assert by_id(told["messages"]) == by_id(read)
+    anew = await api_client.server.post(f"{path}/{answer['id']}/again", {"model": "lab/other"})
+    await api_client.server.run_events(anew.body["run"]["id"])
+    told = msgspec.json.decode(await get_transcript(api_client, discussion, "json"))
+    read = (await api_client.get_discussion(discussion, "?limit=100"))["messages"]
+    assert sort_by_id(told["messages"]) == sort_by_id(read)
     assert [m["run"] for m in told["messages"]] == [m["run"] for m in read]
     assert len(told["messages"]) == 54
     assert len(told["runs"]) == 18
-    page = harmless(await transcript(journey, discussion, "html"))
+    page = parse_safe_html(await get_transcript(api_client, discussion, "html"))
     assert page.texts("div", "words") == [m["content"] for m in told["messages"]]
     assert len(page.texts("section", "ending")) == 18

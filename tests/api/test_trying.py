@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from moot.types.evaluations import MAX_IMPROVEMENT_ROUNDS
-from tests.databases import SLOW_ON_POSTGRES, migrated_url
-from tests.serving import SECONDS, MootServer, serving
+from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
 
 ASSERTIONS = "It gives a reason.\nIt names a source."
 
@@ -26,18 +26,18 @@ async def server(
 ) -> AsyncIterator[MootServer]:
     folder = tmp_path_factory.mktemp("trying")
     async with (
-        migrated_url(request.param, folder) as url,
-        serving(folder, url, MOOT_LEASE="1") as server,
+        migrated_database_url(request.param, folder) as url,
+        run_moot_server(folder, url, MOOT_LEASE="1") as server,
     ):
         yield server
-        assert '"error"' not in server.logged(), server.logged()
+        assert '"error"' not in server.read_log(), server.read_log()
 
 
-async def judged(server: MootServer, model: str, **more: Any) -> Any:
+async def create_evaluation(server: MootServer, model: str, **more: Any) -> Any:
     """Let a model answer, and be judged by the clerk."""
     body = {"message": "Why is a table round?", "participants": [model], "clerk": "scripted/clerk", **more}
     opened = (await server.post("/api/discussions", body)).body
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     read = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body
     answer = read["messages"][-1]["id"]
     reply = await server.post(f"/api/messages/{answer}/assertions", {"assertions": ASSERTIONS})
@@ -45,11 +45,11 @@ async def judged(server: MootServer, model: str, **more: Any) -> Any:
     return reply.body["trial"]
 
 
-async def improving(server: MootServer, trial: str) -> AsyncGenerator[Any, None]:
+async def stream_improvement(server: MootServer, evaluation_id: str) -> AsyncGenerator[Any, None]:
     """Yield what is told of improving; where somebody is still at it, ask again."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
         while True:
-            async with server.http.post(f"{server.url}/api/trials/{trial}/improve") as response:
+            async with server.http.post(f"{server.url}/api/trials/{evaluation_id}/improve") as response:
                 if response.status == 200:
                     async for line in response.content:
                         if line.startswith(b"data: "):
@@ -59,50 +59,50 @@ async def improving(server: MootServer, trial: str) -> AsyncGenerator[Any, None]
             await asyncio.sleep(0.1)
 
 
-async def until_a_round_ended(server: MootServer, trial: str) -> None:
-    async with aclosing(improving(server, trial)) as events:
+async def wait_for_round_end(server: MootServer, evaluation_id: str) -> None:
+    async with aclosing(stream_improvement(server, evaluation_id)) as events:
         async for event in events:
             if event["type"] == "round_ended":
                 return
 
 
-async def calls(server: MootServer) -> Counter[str]:
+async def count_calls(server: MootServer) -> Counter[str]:
     """Count the calls of models by what they were for, without those for titles."""
     rows = (await server.get("/api/usage?by=purpose")).body["rows"]
     return Counter({row["key"]: row["calls"] for row in rows if row["key"] != "title"})
 
 
 async def test_from_an_assertion_that_fails_to_an_answer_that_passes(server: MootServer) -> None:
-    before = await calls(server)
-    trial = await judged(server, "scripted/scholar")
+    before = await count_calls(server)
+    trial = await create_evaluation(server, "scripted/scholar")
     assert [one["passed"] for one in trial["verdicts"]] == [True, False]
-    events = [event async for event in improving(server, trial["id"])]
+    events = [event async for event in stream_improvement(server, trial["id"])]
     assert events[-1]["outcome"] == "all_pass"
     accepted = (await server.post(f"/api/trials/{trial['id']}/accept")).body
     assert accepted["acceptance"]["after"] == events[-2]["round"]["description"]
     discussion = (await server.get("/api/discussions")).body["discussions"][0]["id"]
     said = (await server.post(f"/api/discussions/{discussion}/messages", {"message": "And of wood?"})).body
-    heard = await server.heard(said["run"]["id"])
+    heard = await server.run_events(said["run"]["id"])
     (answer,) = [event["message"]["text"] for event in heard if event["type"] == "turn_ended"]
     assert answer == "Because nobody sits at its head, says Vitruvius."
     undone = await server.post(f"/api/trials/{trial['id']}/undo")
     assert (undone.status, undone.body["acceptance"]) == (200, None)
-    assert await calls(server) - before == {"answer": 2, "assertion": 2, "improvement": 2}
+    assert await count_calls(server) - before == {"answer": 2, "assertion": 2, "improvement": 2}
 
 
 async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(server: MootServer) -> None:
-    trial = await judged(server, "scripted/steady")  # which never names a source
+    trial = await create_evaluation(server, "scripted/steady")  # which never names a source
     path = f"/api/trials/{trial['id']}"
-    await until_a_round_ended(server, trial["id"])
+    await wait_for_round_end(server, trial["id"])
     after_leaving = (await server.get(path)).body["rounds"]
     assert after_leaving
-    await until_a_round_ended(server, trial["id"])
+    await wait_for_round_end(server, trial["id"])
     server.kill()
     await server.start()
     after_the_kill = (await server.get(path)).body["rounds"]
     assert after_the_kill[: len(after_leaving)] == after_leaving
     assert len(after_the_kill) > len(after_leaving)
-    events = [event async for event in improving(server, trial["id"])]
+    events = [event async for event in stream_improvement(server, trial["id"])]
     assert events[0]["trial"]["rounds"] == after_the_kill
     assert events[-1]["outcome"] == "no_more_rounds"
     assert len(events[-1]["trial"]["rounds"]) == MAX_IMPROVEMENT_ROUNDS
@@ -112,8 +112,8 @@ async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(serv
 
 
 async def test_a_second_call_is_refused_and_the_first_goes_on(server: MootServer) -> None:
-    trial = await judged(server, "scripted/steady")
-    async with aclosing(improving(server, trial["id"])) as events:
+    trial = await create_evaluation(server, "scripted/steady")
+    async with aclosing(stream_improvement(server, trial["id"])) as events:
         assert (await anext(events))["type"] == "improving"
         refused = await server.post(f"/api/trials/{trial['id']}/improve")
         assert (refused.status, "being improved already" in refused.body["detail"]) == (409, True)

@@ -8,131 +8,141 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import LONG, Journey, ended, text_of
-from tests.serving import SECONDS, Frame
+from tests.api.journey import LONG_ANSWER, ApiClient, ended_turn, participant_text
+from tests.serving import SERVER_TIMEOUT_SECONDS, ServerSentEvent
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-class Page:
+class DiscussionStream:
     """Keeps what came, the events of each run apart."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[ServerSentEvent] = []
         self.runs: defaultdict[str, list[Any]] = defaultdict(list)
-        self.news = asyncio.Event()
+        self.received = asyncio.Event()
 
-    async def watch(self, journey: Journey, discussion: str) -> None:
+    async def follow_discussion(self, api_client: ApiClient, discussion: str) -> None:
         """Open the stream, naming all runs that are known."""
         marks = "".join(f"&after={run}:{len(events)}" for run, events in self.runs.items())
-        async with aclosing(journey.server.events(f"/api/events?discussion={discussion}{marks}")) as frames:
+        async with aclosing(
+            api_client.server.events(f"/api/events?discussion={discussion}{marks}")
+        ) as frames:
             async for frame in frames:
                 self.frames.append(frame)
                 if frame.id is not None:
                     self.runs[frame.data["run"]].append(frame.data)
-                self.news.set()
+                self.received.set()
 
-    async def until(self, there: Callable[[], bool]) -> None:
-        async with asyncio.timeout(SECONDS):
-            while not there():
-                self.news.clear()
-                await self.news.wait()
+    async def wait_until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            while not condition():
+                self.received.clear()
+                await self.received.wait()
 
-    def changed(self) -> set[str]:
+    def changed_discussions(self) -> set[str]:
         """Return the discussions of which it was told that they changed."""
         return {f.data["discussion"]["id"] for f in self.frames if f.data["type"] == "discussion_changed"}
 
-    async def over(self, run: str, times: int = 1) -> list[Any]:
+    async def wait_for_run_end(self, run: str, times: int = 1) -> list[Any]:
         """Wait until a run has ended so often, and return its events."""
-        await self.until(lambda: [e["type"] for e in self.runs[run]].count("run_ended") == times)
+        await self.wait_until(lambda: [e["type"] for e in self.runs[run]].count("run_ended") == times)
         return self.runs[run]
 
 
 @asynccontextmanager
-async def opened_page(journey: Journey, discussion: str, page: Page | None = None) -> AsyncIterator[Page]:
-    page = page or Page()
-    watching = asyncio.create_task(page.watch(journey, discussion))
+async def open_stream(
+    api_client: ApiClient, discussion: str, stream: DiscussionStream | None = None
+) -> AsyncIterator[DiscussionStream]:
+    stream = stream or DiscussionStream()
+    watching = asyncio.create_task(stream.follow_discussion(api_client, discussion))
     try:
-        seen = len(page.frames)
-        await page.until(lambda: any(frame.data["type"] == "activity" for frame in page.frames[seen:]))
-        yield page
+        seen = len(stream.frames)
+        await stream.wait_until(
+            lambda: any(frame.data["type"] == "activity" for frame in stream.frames[seen:])
+        )
+        yield stream
         assert not watching.done(), watching
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def test_every_run_of_a_discussion_comes_in_one_stream_as_in_its_own(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick")
+async def test_every_run_of_a_discussion_comes_in_one_stream_as_in_its_own(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick")
     discussion, first = opened["discussion"]["id"], opened["run"]["id"]
-    async with opened_page(journey, discussion) as page:
-        runs = [(await journey.say(discussion, "And?"))["run"]["id"]]
-        await page.over(runs[0])
-        await journey.change(discussion, participants=["lab/even", "lab/even"], mode="parallel")
-        runs.append((await journey.say(discussion, "And then?"))["run"]["id"])
-        elsewhere = (await journey.finished("lab/quick"))["run"]["id"]
-        await page.over(runs[1])
-        await page.until(lambda: len(page.changed()) == 2)  # changes of others are told too
+    async with open_stream(api_client, discussion) as page:
+        runs = [(await api_client.send_message(discussion, "And?"))["run"]["id"]]
+        await page.wait_for_run_end(runs[0])
+        await api_client.update_discussion(discussion, participants=["lab/even", "lab/even"], mode="parallel")
+        runs.append((await api_client.send_message(discussion, "And then?"))["run"]["id"])
+        elsewhere = (await api_client.create_finished_discussion("lab/quick"))["run"]["id"]
+        await page.wait_for_run_end(runs[1])
+        await page.wait_until(lambda: len(page.changed_discussions()) == 2)  # changes of others are told too
     assert page.runs.keys() == set(runs)
     for run in runs:
-        assert page.runs[run] == await journey.server.heard(run)
+        assert page.runs[run] == await api_client.server.run_events(run)
     assert not {first, elsewhere} & page.runs.keys()
 
 
-async def test_a_run_that_is_interrupted_and_the_one_after_it_come_side_by_side(journey: Journey) -> None:
-    opened = await journey.open("lab/long")
+async def test_a_run_that_is_interrupted_and_the_one_after_it_come_side_by_side(
+    api_client: ApiClient,
+) -> None:
+    opened = await api_client.create_discussion("lab/long")
     discussion, first = opened["discussion"]["id"], opened["run"]["id"]
-    async with opened_page(journey, discussion) as page:
-        await page.until(lambda: "text_delta" in [e["type"] for e in page.runs[first]])
-        second = (await journey.say(discussion, "Wait."))["run"]["id"]
-        assert (await page.over(first))[-1]["status"] == "interrupted"
-        await page.until(lambda: "text_delta" in [e["type"] for e in page.runs[second]])
-        await journey.server.post(f"/api/runs/{second}/stop")
-        assert (await page.over(second))[-1]["status"] == "stopped"
+    async with open_stream(api_client, discussion) as page:
+        await page.wait_until(lambda: "text_delta" in [e["type"] for e in page.runs[first]])
+        second = (await api_client.send_message(discussion, "Wait."))["run"]["id"]
+        assert (await page.wait_for_run_end(first))[-1]["status"] == "interrupted"
+        await page.wait_until(lambda: "text_delta" in [e["type"] for e in page.runs[second]])
+        await api_client.server.post(f"/api/runs/{second}/stop")
+        assert (await page.wait_for_run_end(second))[-1]["status"] == "stopped"
     for run in (first, second):
-        assert page.runs[run] == await journey.server.heard(run)
-        assert LONG.startswith(text_of(page.runs[run], "alpha"))
+        assert page.runs[run] == await api_client.server.run_events(run)
+        assert LONG_ANSWER.startswith(participant_text(page.runs[run], "alpha"))
 
 
-async def test_a_page_that_comes_and_goes_misses_nothing_and_gets_nothing_twice(journey: Journey) -> None:
-    opened = await journey.open("lab/even", "lab/even", mode="parallel")
+async def test_a_page_that_comes_and_goes_misses_nothing_and_gets_nothing_twice(
+    api_client: ApiClient,
+) -> None:
+    opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
-    page = Page()
+    page = DiscussionStream()
     page.runs[run] = []
     while not page.runs[run] or page.runs[run][-1]["type"] != "run_ended":
-        async with opened_page(journey, discussion, page):
+        async with open_stream(api_client, discussion, page):
             had = len(page.runs[run])
-            await page.until(lambda: len(page.runs[run]) > had)  # noqa: B023 - at once
-    assert page.runs[run] == await journey.server.heard(run)
+            await page.wait_until(lambda: len(page.runs[run]) > had)  # noqa: B023 - at once
+    assert page.runs[run] == await api_client.server.run_events(run)
 
 
-async def test_a_run_that_is_tried_again_goes_on_in_the_same_stream(journey: Journey) -> None:
-    opened = await journey.open("lab/quick", "lab/unauthorized", mode="parallel")
+async def test_a_run_that_is_tried_again_goes_on_in_the_same_stream(api_client: ApiClient) -> None:
+    opened = await api_client.create_discussion("lab/quick", "lab/unauthorized", mode="parallel")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
-    page = Page()
+    page = DiscussionStream()
     page.runs[run] = []
-    async with opened_page(journey, discussion, page):
-        assert ended(await page.over(run), "beta")["status"] == "failed"
-        again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/other"})
+    async with open_stream(api_client, discussion, page):
+        assert ended_turn(await page.wait_for_run_end(run), "beta")["status"] == "failed"
+        again = await api_client.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/other"})
         assert again.status == 202, again.text
-        events = await page.over(run, times=2)
-    assert events == await journey.over(run)
-    late = Page()
-    async with opened_page(journey, discussion, late):
+        events = await page.wait_for_run_end(run, times=2)
+    assert events == await api_client.wait_for_run_end(run)
+    late = DiscussionStream()
+    async with open_stream(api_client, discussion, late):
         assert not late.runs, "what is over is told to nobody who does not name it"
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
-    assert text_of(events, "beta") == "Square tables."
+    assert participant_text(events, "beta") == "Square tables."
 
 
-async def test_a_number_that_never_was_is_answered_with_a_resync_of_that_run(journey: Journey) -> None:
-    opened = await journey.finished("lab/quick")
+async def test_a_number_that_never_was_is_answered_with_a_resync_of_that_run(api_client: ApiClient) -> None:
+    opened = await api_client.create_finished_discussion("lab/quick")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
-    page = Page()
+    page = DiscussionStream()
     page.runs[run] = [None] * 999
-    async with opened_page(journey, discussion, page):
+    async with open_stream(api_client, discussion, page):
         assert (page.frames[0].event, page.frames[0].data) == (
             "resync",
             {"type": "resync", "run": run, "after": 0},
         )
         page.runs[run] = [event for event in page.runs[run] if event]
-        assert await page.over(run) == await journey.server.heard(run)
+        assert await page.wait_for_run_end(run) == await api_client.server.run_events(run)

@@ -7,33 +7,33 @@ import pytest
 from httpx import ASGITransport, AsyncClient
 
 from moot.app import container as house_module
-from moot.app.container import ROUTE_DEPENDENCIES, Services, opened
+from moot.app.container import ROUTE_DEPENDENCIES, Services, open_services
 from moot.engine.workers import worker_lock_folder
 from moot.providers.registry import Registry
-from moot.services.discussions import NewDiscussion, Started
-from moot.services.participants import Wanted
+from moot.services.discussions import NewDiscussion, StartedRun
+from moot.services.participants import ParticipantInput
 from moot.settings import Settings, data_folder
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.types.errors import BadSettings, DatabaseUnavailable, UsageError
-from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
-from tests.server.talking import SECRET
-from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
+from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, database_url, open_migrated_database
+from tests.server.talking import ENCRYPTION_SECRET
+from tests.store.hashing import fast_password_hashing  # noqa: F401 - a fixture
 from web.api_types import STRUCTS
 
 ADDRESS = "http://127.0.0.1:8642/"
-ENVIRONMENT = {"MOOT_SECRET": SECRET}
+ENVIRONMENT = {"MOOT_SECRET": ENCRYPTION_SECRET}
 
 
 @contextlib.asynccontextmanager
-async def built(database: Database, settings: Settings) -> AsyncIterator[Services]:
+async def make_services(database: Database, settings: Settings) -> AsyncIterator[Services]:
     async with Registry({}, {}) as registry:
-        yield Services(settings, database, registry, Encryptor(SECRET))
+        yield Services(settings, database, registry, Encryptor(ENCRYPTION_SECRET))
 
 
-async def status_of(house: Services, settings: Settings, *, loopback: bool) -> int:
+async def anonymous_status(services: Services, settings: Settings, *, loopback: bool) -> int:
     """Say how somebody is answered who does not say who they are."""
-    app = await house.app(settings, loopback=loopback)
+    app = await services.build_asgi_app(settings, loopback=loopback)
     async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
         return (await client.get("/api/me")).status_code
 
@@ -52,103 +52,116 @@ async def status_of(house: Services, settings: Settings, *, loopback: bool) -> i
 async def test_only_the_user_of_this_machine_needs_no_login(
     tmp_path: Path, settings: Settings, loopback: bool, status: int
 ) -> None:
-    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
-        assert await status_of(house, settings, loopback=loopback) == status
+    async with (
+        open_migrated_database("sqlite", tmp_path) as database,
+        make_services(database, settings) as house,
+    ):
+        assert await anonymous_status(house, settings, loopback=loopback) == status
 
 
 async def test_others_are_never_served_without_accounts(tmp_path: Path) -> None:
     settings = Settings(auth="local")
-    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+    async with (
+        open_migrated_database("sqlite", tmp_path) as database,
+        make_services(database, settings) as house,
+    ):
         with pytest.raises(BadSettings, match="only this machine"):
-            await house.app(settings, loopback=False)
+            await house.build_asgi_app(settings, loopback=False)
 
 
 async def test_where_accounts_are_needed_and_there_is_none_it_is_said_how_to_make_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(auth="accounts")
-    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+    async with (
+        open_migrated_database("sqlite", tmp_path) as database,
+        make_services(database, settings) as house,
+    ):
         await house.accounts.ensure_local_account()  # as it was served on this machine before
-        await house.app(settings, loopback=True)
+        await house.build_asgi_app(settings, loopback=True)
         assert "moot user add" in caplog.text
         caplog.clear()
         await house.accounts.create_account("ada", "correct horse")
-        await house.app(settings, loopback=True)
+        await house.build_asgi_app(settings, loopback=True)
         assert caplog.text == ""
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return tmp_path
 
 
-async def asked(house: Services, persona: str | None, *, everybody_plays: str | None = None) -> Started:
+async def run_discussion(
+    services: Services, persona: str | None, *, default_persona: str | None = None
+) -> StartedRun:
     """Let one participant answer in a house that is alive."""
-    caller = await house.accounts.ensure_local_account()
-    (who,) = await house.seating.resolve_participants(
-        caller.tenant, [Wanted(model="scripted/echo", persona=persona)]
+    caller = await services.accounts.ensure_local_account()
+    (who,) = await services.participant_resolver.resolve_participants(
+        caller.tenant, [ParticipantInput(model="scripted/echo", persona=persona)]
     )
     opening = NewDiscussion(
-        message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=everybody_plays
+        message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=default_persona
     )
-    started = await house.hall.create(caller, opening)
-    told = [frame async for frames in house.feeds.subscribe(started.run.id, 0) for frame in frames]
+    started = await services.discussion_service.create(caller, opening)
+    told = [frame async for frames in services.event_hub.subscribe(started.run.id, 0) for frame in frames]
     assert b'"run_ended"' in told[-1]
     return started
 
 
-async def has_played(house: Services, persona: str, times: int) -> None:
+async def wait_for_persona_uses(services: Services, persona: str, uses: int) -> None:
     """Wait until it was counted, which is after the answer."""
     async with asyncio.timeout(60):
-        while (await house.personas.get_persona("local", persona)).uses < times:
+        while (await services.personas.get_persona("local", persona)).uses < uses:
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind: Kind, data: Path) -> None:
+async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(
+    kind: DatabaseKind, data_home: Path
+) -> None:
     async with (
-        database_url(kind, data) as url,
-        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
+        database_url(kind, data_home) as url,
+        open_services(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
     ):
         persona = (await house.personas.list_personas("local", cursor=None, limit=1)).personas[0].id
-        started = await asked(house, persona)
+        started = await run_discussion(house, persona)
         messages = await house.discussions.list_messages(started.discussion.id)
         assert [message.content for message in messages] == ["What is a moot?"] * 2
-        await has_played(house, persona, 1)
-        await asked(house, None, everybody_plays=persona)
-        await has_played(house, persona, 2)
+        await wait_for_persona_uses(house, persona, 1)
+        await run_discussion(house, None, default_persona=persona)
+        await wait_for_persona_uses(house, persona, 2)
         await house.shutdown_services()
 
 
-async def test_a_file_is_held_by_one_house(data: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}")
-    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
+async def test_a_file_is_held_by_one_house(data_home: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}")
+    async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
         with pytest.raises(BadSettings, match="Another moot serve uses"):
-            async with opened(settings, ENVIRONMENT, ADDRESS):
+            async with open_services(settings, ENVIRONMENT, ADDRESS):
                 pytest.fail("there are two")
         await house.shutdown_services()
 
 
 async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
     settings = Settings(fallback={"scripted/echo": ("antropic/claude",)})
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"fallback of scripted/echo.*Did you mean anthropic"):
-            async with built(database, settings):
+            async with make_services(database, settings):
                 pytest.fail("it was built")
 
 
 async def test_a_clerk_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
-            async with built(database, Settings(clerk="antropic/claude")):
+            async with make_services(database, Settings(clerk="antropic/claude")):
                 pytest.fail("it was built")
 
 
-async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) -> None:
-    settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}", clerk="scripted/silence")
-    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
-        await asked(house, None)
+async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data_home: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}", clerk="scripted/silence")
+    async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
+        await run_discussion(house, None)
         assert len(house.titles._tasks) == 1
         await house.shutdown_services()
     assert house.titles._tasks == {}
@@ -162,24 +175,26 @@ async def test_on_a_database_of_many_the_secret_is_asked_for(
     environment: dict[str, str],
     warned: bool,
 ) -> None:
-    async def no_further(database: Database) -> None:
+    async def fail_migration(database: Database) -> None:
         """Stop before the database is needed: the warning comes first."""
         assert database.is_postgres
         raise DatabaseUnavailable("The database is away.")
 
-    monkeypatch.setattr(house_module, "migrate", no_further)
+    monkeypatch.setattr(house_module, "migrate", fail_migration)
     with pytest.raises(DatabaseUnavailable):
-        async with opened(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
+        async with open_services(
+            Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS
+        ):
             pytest.fail("it was opened")
     assert ("MOOT_SECRET" in caplog.text) is warned
 
 
 async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as_left_when_it_leaves(
-    data: Path,
+    data_home: Path,
 ) -> None:
     async with (
-        database_url("postgres", data) as url,
-        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
+        database_url("postgres", data_home) as url,
+        open_services(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
     ):
         (shown,) = worker_lock_folder(data_folder(), url).iterdir()
         assert shown.name == house.worker_id

@@ -6,23 +6,23 @@ import pytest
 from moot.app import event_loop
 
 
-async def which_loop() -> str:
+async def running_loop_module() -> str:
     return type(asyncio.get_running_loop()).__module__
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
 def test_a_command_runs_on_uvloop() -> None:
-    assert event_loop.run_coroutine(which_loop()).startswith("uvloop")
+    assert event_loop.run_coroutine(running_loop_module()).startswith("uvloop")
 
 
 def test_where_there_is_no_uvloop_the_usual_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
-    assert event_loop.run_coroutine(which_loop()).startswith("asyncio")
+    assert event_loop.run_coroutine(running_loop_module()).startswith("asyncio")
 
 
 def test_an_error_of_the_command_comes_through() -> None:
-    async def breaks() -> int:
+    async def raise_error() -> int:
         raise LookupError("round table")
 
     with pytest.raises(LookupError, match="round table"):
-        event_loop.run_coroutine(breaks())
+        event_loop.run_coroutine(raise_error())

@@ -9,7 +9,7 @@ from moot.app import logging as logs
 from moot.app.logging import JsonFormatter, TerminalFormatter
 
 
-def record(
+def make_record(
     message: str, *arguments: object, error: Exception | None = None, **extra: object
 ) -> logging.LogRecord:
     made = logging.makeLogRecord(
@@ -27,7 +27,7 @@ def record(
 
 
 def test_programs_are_told_one_object_a_line() -> None:
-    line = JsonFormatter().format(record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
+    line = JsonFormatter().format(make_record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
     assert "\n" not in line
     assert json.loads(line) == {
         "time": "2023-11-14T22:13:20.250Z",
@@ -40,29 +40,29 @@ def test_programs_are_told_one_object_a_line() -> None:
 
 
 def test_an_error_comes_with_its_trace() -> None:
-    told = json.loads(JsonFormatter().format(record("it failed", error=ValueError("why"))))
+    told = json.loads(JsonFormatter().format(make_record("it failed", error=ValueError("why"))))
     assert told["trace"] == "ValueError: why"
-    assert TerminalFormatter().format(record("it failed", error=ValueError("why"))) == (
+    assert TerminalFormatter().format(make_record("it failed", error=ValueError("why"))) == (
         "moot: warning: it failed\nValueError: why"
     )
 
 
 def test_what_has_no_json_of_its_own_is_told_in_its_words() -> None:
-    assert json.loads(JsonFormatter().format(record("x", where=ValueError("there"))))["where"] == "there"
+    assert json.loads(JsonFormatter().format(make_record("x", where=ValueError("there"))))["where"] == "there"
 
 
 def test_people_are_told_in_a_short_line() -> None:
-    line = TerminalFormatter().format(record("a run failed", run="run_1", seconds=2))
+    line = TerminalFormatter().format(make_record("a run failed", run="run_1", seconds=2))
     assert line == "moot: warning: a run failed (run=run_1 seconds=2)"
 
 
 def test_nothing_that_is_logged_steers_a_terminal() -> None:
-    line = TerminalFormatter().format(record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
+    line = TerminalFormatter().format(make_record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
     assert line.isprintable()
 
 
 @pytest.fixture
-def root() -> Iterator[logging.Logger]:
+def root_logger() -> Iterator[logging.Logger]:
     """Leave logging as it was found."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -75,7 +75,7 @@ def root() -> Iterator[logging.Logger]:
 
 
 def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
-    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+    root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs.configure_logging()
     logging.getLogger("moot").info("we are up")
@@ -87,7 +87,7 @@ def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
 
 
 def test_somebody_at_a_terminal_reads_lines_for_people(
-    root: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     logs.configure_logging()

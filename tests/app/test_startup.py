@@ -4,7 +4,7 @@ from typing import Any
 from moot.app.startup import StartupApp
 
 
-async def visit(gate: StartupApp, path: str) -> Any:
+async def send_request(startup_app: StartupApp, path: str) -> Any:
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -13,7 +13,7 @@ async def visit(gate: StartupApp, path: str) -> Any:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await gate({"type": "http", "path": path}, receive, send)
+    await startup_app({"type": "http", "path": path}, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
 
 
@@ -24,13 +24,13 @@ async def app(scope: Any, _: Any, send: Any) -> None:
 
 async def test_while_the_rest_is_loaded_it_is_known_how_we_stand() -> None:
     gate = StartupApp()
-    assert await visit(gate, "/healthz") == (200, b"ok")
-    assert await visit(gate, "/readyz") == (503, b"loading")
+    assert await send_request(gate, "/healthz") == (200, b"ok")
+    assert await send_request(gate, "/readyz") == (503, b"loading")
 
 
 async def test_everything_else_waits_and_is_answered_when_the_app_is_there() -> None:
     gate = StartupApp()
-    waiting = [asyncio.create_task(visit(gate, f"/{place}")) for place in range(3)]
+    waiting = [asyncio.create_task(send_request(gate, f"/{place}")) for place in range(3)]
     await asyncio.sleep(0)
     assert not any(task.done() for task in waiting)
     gate.attach_app(app)
@@ -42,12 +42,12 @@ async def test_everything_else_waits_and_is_answered_when_the_app_is_there() -> 
 async def test_once_it_is_open_the_app_answers_for_itself() -> None:
     gate = StartupApp()
     gate.attach_app(app)
-    assert await visit(gate, "/healthz") == (200, b"the app at /healthz")
+    assert await send_request(gate, "/healthz") == (200, b"the app at /healthz")
 
 
 async def test_one_who_does_not_wait_takes_nobody_else_along() -> None:
     gate = StartupApp()
-    leaves, stays = (asyncio.create_task(visit(gate, "/x")) for _ in range(2))
+    leaves, stays = (asyncio.create_task(send_request(gate, "/x")) for _ in range(2))
     await asyncio.sleep(0)
     leaves.cancel()
     await asyncio.gather(leaves, return_exceptions=True)

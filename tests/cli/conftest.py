@@ -3,10 +3,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.api.debating import TABLE
-from tests.cli.process import Moot
+from tests.api.debating import DEBATER_SCRIPTS
+from tests.cli.process import MootCli
 
-TALK = """\
+SCRIPTS = """\
 [quick]
 answer = "Round tables."
 
@@ -24,21 +24,21 @@ delay = 0.2
 
 
 @pytest.fixture
-def moot(tmp_path: Path) -> Moot:
-    return Moot(tmp_path)
+def moot(tmp_path: Path) -> MootCli:
+    return MootCli(tmp_path)
 
 
 @pytest.fixture
-def talk(moot: Moot) -> Moot:
+def scripted_moot(moot: MootCli) -> MootCli:
     """Let the scripted models be those of the script above."""
-    moot.write("talk.toml", TALK)
-    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
+    moot.write_file("talk.toml", SCRIPTS)
+    moot.write_file("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
 
 
 @pytest.fixture
-def table(moot: Moot) -> Moot:
+def debate_moot(moot: MootCli) -> MootCli:
     """Let the scripted models be those who differ, and one of them is convinced."""
-    moot.write("table.yaml", msgspec.yaml.encode(TABLE).decode())
-    moot.write("moot.toml", '[providers.scripted]\nscript = "table.yaml"\n')
+    moot.write_file("table.yaml", msgspec.yaml.encode(DEBATER_SCRIPTS).decode())
+    moot.write_file("moot.toml", '[providers.scripted]\nscript = "table.yaml"\n')
     return moot

@@ -3,7 +3,7 @@
 from moot.cli import serve
 
 
-def drain_briefly() -> None:
+def shorten_drain_timeout() -> None:
     """Let a server that ends wait only a moment for its runs."""
     assert serve.DRAIN_SECONDS > 1.0
     serve.DRAIN_SECONDS = 0.5

@@ -14,17 +14,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from tests.fork_server import Child, Streams
+from tests.fork_server import ForkedProcess, Streams
 
-SCRIPT = Path(sys.executable).parent / "moot"
-SECONDS = 120
-NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
-SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
+MOOT_SCRIPT = Path(sys.executable).parent / "moot"
+TIMEOUT_SECONDS = 120
+UNREACHABLE_URL = "http://127.0.0.1:1/v1"  # where nothing listens
+LOCAL_SERVER_VARIABLES = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 
-Finished = subprocess.CompletedProcess[str]
+FinishedProcess = subprocess.CompletedProcess[str]
 
 
-class Running(Child):
+class MootProcess(ForkedProcess):
     """A `moot` that is running, with our ends of those of its standard streams that are pipes."""
 
     def __init__(
@@ -40,22 +40,24 @@ class Running(Child):
         prepare: Callable[[], None] | None = None,
     ) -> None:
         with ExitStack() as theirs:
-            given, self.stdin = _end(stdin, "wb", theirs)
-            taken, self.stdout = _end(stdout, "rb", theirs)
-            told, self.stderr = _end(stderr, "rb", theirs)
+            given, self.stdin = _open_stream(stdin, "wb", theirs)
+            taken, self.stdout = _open_stream(stdout, "rb", theirs)
+            told, self.stderr = _open_stream(stderr, "rb", theirs)
             streams = Streams(given, taken, told)
             super().__init__(
                 arguments, folder, environment, streams, at_terminal=at_terminal, prepare=prepare
             )
 
-    def communicate(self, words: bytes | None = None, timeout: float = SECONDS) -> tuple[bytes, bytes]:
+    def communicate(
+        self, stdin_data: bytes | None = None, timeout: float = TIMEOUT_SECONDS
+    ) -> tuple[bytes, bytes]:
         """Write words, read to the end, and wait for it; what was read before does not come again."""
         with ThreadPoolExecutor(2) as pool:
             reading = [pool.submit(file.read) if file else None for file in (self.stdout, self.stderr)]
             try:
                 if self.stdin is not None:
                     with suppress(BrokenPipeError):  # it need not read
-                        self.stdin.write(words or b"")
+                        self.stdin.write(stdin_data or b"")
                     self.stdin.close()
                 out, err = (one.result(timeout) if one else b"" for one in reading)
                 self.wait(timeout)
@@ -66,27 +68,27 @@ class Running(Child):
     def close(self) -> None:
         """Kill it if it is still there."""
         self.kill()
-        self.wait(SECONDS)
+        self.wait(TIMEOUT_SECONDS)
         for file in (self.stdin, self.stdout, self.stderr):
             if file is not None:
                 file.close()
 
 
-def _end(wanted: int, mode: str, theirs: ExitStack) -> tuple[int, IO[bytes] | None]:
+def _open_stream(redirection: int, mode: str, child_descriptors: ExitStack) -> tuple[int, IO[bytes] | None]:
     """Return the descriptor that it gets, and our end of it if that is a pipe."""
-    if wanted == subprocess.DEVNULL:
+    if redirection == subprocess.DEVNULL:
         nothing = os.open(os.devnull, os.O_RDWR)
-        theirs.callback(os.close, nothing)
+        child_descriptors.callback(os.close, nothing)
         return nothing, None
-    if wanted != subprocess.PIPE:
-        return wanted, None
+    if redirection != subprocess.PIPE:
+        return redirection, None
     read, write = os.pipe()
     its, ours = (write, read) if mode == "rb" else (read, write)
-    theirs.callback(os.close, its)
+    child_descriptors.callback(os.close, its)
     return its, open(ours, mode, buffering=0)  # noqa: PTH123 - `close` does
 
 
-class Moot:
+class MootCli:
     """Runs `moot` in a folder of its own; calling it waits for the end.
 
     What runs is a fork of a process that has loaded Moot (see tests/fork_server.py): `cold` runs the script instead.
@@ -99,46 +101,46 @@ class Moot:
             "HOME": str(folder / "home"),
             "XDG_CONFIG_HOME": str(folder / "home" / ".config"),
             "LANG": "C.UTF-8",
-            **dict.fromkeys(SERVERS, NOBODY),
+            **dict.fromkeys(LOCAL_SERVER_VARIABLES, UNREACHABLE_URL),
         }
         self.prepare: Callable[[], None] | None = None  # in the fork of a call
 
-    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
-        chosen = self._chosen(environment)
-        process = Running(arguments, self.folder, chosen, stdin=subprocess.PIPE, prepare=self.prepare)
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> FinishedProcess:
+        chosen = self._merge_environment(environment)
+        process = MootProcess(arguments, self.folder, chosen, stdin=subprocess.PIPE, prepare=self.prepare)
         try:
             out, err = process.communicate(stdin.encode())
-            code = process.wait(SECONDS)
+            code = process.wait(TIMEOUT_SECONDS)
         finally:
             process.close()
-        return Finished(["moot", *arguments], code, out.decode(), err.decode())
+        return FinishedProcess(["moot", *arguments], code, out.decode(), err.decode())
 
-    def cold(self, *arguments: str, **environment: str) -> Finished:
+    def run_script(self, *arguments: str, **environment: str) -> FinishedProcess:
         """Run the script, in a process that has loaded nothing."""
         return subprocess.run(  # noqa: S603 - our own script
-            [str(SCRIPT), *arguments],
+            [str(MOOT_SCRIPT), *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
             cwd=self.folder,
             env=self.environment | environment,
         )
 
-    def _chosen(self, more: Mapping[str, str]) -> Mapping[str, str]:
-        chosen = self.environment | dict(more)
+    def _merge_environment(self, overrides: Mapping[str, str]) -> Mapping[str, str]:
+        chosen = self.environment | dict(overrides)
         assert not [name for name in chosen if name.startswith("PYTHON")], "a fork reads none of these"
         return chosen
 
-    def write(self, name: str, text: str) -> Path:
+    def write_file(self, name: str, text: str) -> Path:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
     @contextmanager
-    def running(
+    def start_process(
         self,
         *arguments: str,
         stdin: int = subprocess.DEVNULL,
@@ -147,12 +149,12 @@ class Moot:
         at_terminal: bool = False,
         prepare: Callable[[], None] | None = None,
         **environment: str,
-    ) -> Iterator[Running]:
+    ) -> Iterator[MootProcess]:
         """Start it and leave it running; it is killed if it is still there in the end."""
-        process = Running(
+        process = MootProcess(
             arguments,
             self.folder,
-            self._chosen(environment),
+            self._merge_environment(environment),
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
@@ -165,24 +167,24 @@ class Moot:
             process.close()
 
 
-def heard(file: int, words: str) -> str:
+def read_until(descriptor: int, text: str) -> str:
     """Read from a descriptor up to some words, and return what came."""
     came = b""
-    while words.encode() not in came:
-        ready, _, _ = select.select([file], [], [], SECONDS)
-        piece = os.read(file, 4096) if ready else b""
+    while text.encode() not in came:
+        ready, _, _ = select.select([descriptor], [], [], TIMEOUT_SECONDS)
+        piece = os.read(descriptor, 4096) if ready else b""
         if not piece:
-            raise AssertionError(f"{words!r} did not come, only {came!r}")
+            raise AssertionError(f"{text!r} did not come, only {came!r}")
         came += piece
     return came.decode()
 
 
-def heard_out(file: int) -> str:
+def read_until_eof(descriptor: int) -> str:
     """Read from a descriptor until whoever writes to it has gone, and return what came."""
     came = b""
-    while select.select([file], [], [], SECONDS)[0]:
+    while select.select([descriptor], [], [], TIMEOUT_SECONDS)[0]:
         try:
-            piece = os.read(file, 4096)
+            piece = os.read(descriptor, 4096)
         except OSError:  # how Linux says that nobody writes to a pseudo-terminal any more
             piece = b""
         if not piece:
@@ -191,19 +193,19 @@ def heard_out(file: int) -> str:
     raise AssertionError(f"no end came, only {came!r}")
 
 
-def taken(pipe: int) -> None:
+def wait_until_pipe_is_empty(pipe: int) -> None:
     """Wait until all that was written into a pipe is read."""
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
         assert time.monotonic() < until, "it is not read"
         time.sleep(0.01)
 
 
-def complaint(finished: Finished) -> str:
+def usage_error_text(process: FinishedProcess) -> str:
     """Return the one line that says what to mend, once it is sure that there is nothing else."""
-    assert finished.returncode == 2, finished
-    assert finished.stdout == ""
-    assert finished.stderr.startswith("moot: ")
-    assert finished.stderr.endswith("\n")
-    assert finished.stderr.count("\n") == 1, finished.stderr
-    return finished.stderr.removeprefix("moot: ").rstrip("\n")
+    assert process.returncode == 2, process
+    assert process.stdout == ""
+    assert process.stderr.startswith("moot: ")
+    assert process.stderr.endswith("\n")
+    assert process.stderr.count("\n") == 1, process.stderr
+    return process.stderr.removeprefix("moot: ").rstrip("\n")

@@ -10,111 +10,114 @@ from moot.types.errors import UsageError
 from moot.types.events import ApprovalGiven, ApprovalWanted, Event, RunStarted, ToolCalled
 from moot.types.participants import Participant
 from moot.types.tools import ApprovalDecision
-from tests.terminal.dialogue import ends
+from tests.terminal.dialogue import turn_ended
 
-STARTED = RunStarted(participants=(Participant("alpha", "Alpha", "scripted/writer"),))
-CALL: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
-CALLED = ToolCalled(name="notes/write", arguments="{}", **CALL)
-WANTED = ApprovalWanted(name="notes/write", seconds=600, **CALL)
-GIVEN = ApprovalGiven(answer="allow", **CALL)
+RUN_STARTED = RunStarted(participants=(Participant("alpha", "Alpha", "scripted/writer"),))
+CALL_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
+TOOL_CALLED = ToolCalled(name="notes/write", arguments="{}", **CALL_FIELDS)
+APPROVAL_REQUESTED = ApprovalWanted(name="notes/write", seconds=600, **CALL_FIELDS)
+APPROVAL_RESOLVED = ApprovalGiven(answer="allow", **CALL_FIELDS)
 
 
-class Person:
+class TerminalUser:
     """Somebody at a terminal: what they type, and what they see."""
 
-    def __init__(self, descriptor: int, at: Terminal) -> None:
+    def __init__(self, descriptor: int, terminal: Terminal) -> None:
         self._descriptor = descriptor
-        self.at = at
+        self.terminal = terminal
 
-    def type(self, words: str) -> None:
-        os.write(self._descriptor, words.encode())
+    def type_text(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
 
-    async def sees(self, words: str) -> str:
+    async def wait_for_output(self, text: str) -> str:
         seen = ""
         async with asyncio.timeout(60):
-            while words not in seen:
+            while text not in seen:
                 seen += (await asyncio.to_thread(os.read, self._descriptor, 10_000)).decode()
         return seen
 
 
 @pytest.fixture
-def person() -> Iterator[Person]:
+def terminal_user() -> Iterator[TerminalUser]:
     theirs, ours = os.openpty()
     with os.fdopen(ours, "r") as typed, os.fdopen(os.dup(ours), "w") as shown:
         at = interactive_terminal(typed, shown)
         assert at is not None
-        yield Person(theirs, at)
+        yield TerminalUser(theirs, at)
     os.close(theirs)
 
 
-class House:
+class DecisionRecorder:
     """Whoever is answered: what was answered, and what was said meanwhile."""
 
     def __init__(self) -> None:
-        self.answered: asyncio.Queue[tuple[str, ApprovalDecision]] = asyncio.Queue()
-        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.decisions: asyncio.Queue[tuple[str, ApprovalDecision]] = asyncio.Queue()
+        self.notices: asyncio.Queue[str] = asyncio.Queue()
 
-    async def answer(self, call: str, decision: ApprovalDecision) -> None:
-        await self.answered.put((call, decision))
+    async def submit_decision(self, call_id: str, decision: ApprovalDecision) -> None:
+        await self.decisions.put((call_id, decision))
 
-    def questions(self, at: Terminal | None) -> ApprovalPrompts:
-        return ApprovalPrompts(at, self.answer, self.said.put_nowait, "http://here/d/dis_1")
-
-
-async def test_a_call_that_waits_is_asked_about_and_the_answer_is_sent(person: Person) -> None:
-    house = House()
-    async with asyncio.timeout(60), house.questions(person.at) as questions:
-        questions.process_events([STARTED, CALLED, WANTED])
-        assert "Alpha wants to call notes/write with {}" in await person.sees("or always: ")
-        person.type("always\n")
-        assert await house.answered.get() == ("call_1", "always")
+    def make_prompts(self, terminal: Terminal | None) -> ApprovalPrompts:
+        return ApprovalPrompts(terminal, self.submit_decision, self.notices.put_nowait, "http://here/d/dis_1")
 
 
-async def test_what_is_neither_yes_nor_no_is_asked_about_once_more(person: Person) -> None:
+async def test_a_call_that_waits_is_asked_about_and_the_answer_is_sent(terminal_user: TerminalUser) -> None:
+    house = DecisionRecorder()
+    async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
+        questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
+        assert "Alpha wants to call notes/write with {}" in await terminal_user.wait_for_output("or always: ")
+        terminal_user.type_text("always\n")
+        assert await house.decisions.get() == ("call_1", "always")
+
+
+async def test_what_is_neither_yes_nor_no_is_asked_about_once_more(terminal_user: TerminalUser) -> None:
     async with asyncio.timeout(60):
-        asking = asyncio.create_task(person.at.request_decision("Alpha", "notes/write", "{}"))
-        await person.sees("or always: ")
-        person.type("maybe\n")
-        await person.sees("or always: ")
-        person.type("yes\n")
+        asking = asyncio.create_task(terminal_user.terminal.request_decision("Alpha", "notes/write", "{}"))
+        await terminal_user.wait_for_output("or always: ")
+        terminal_user.type_text("maybe\n")
+        await terminal_user.wait_for_output("or always: ")
+        terminal_user.type_text("yes\n")
         assert await asking == "allow"
 
 
 async def test_where_nobody_sits_it_is_said_where_the_answer_is_given() -> None:
-    house = House()
-    async with asyncio.timeout(60), house.questions(None) as questions:
-        questions.process_events([STARTED, CALLED, WANTED])
-        said = await house.said.get()
+    house = DecisionRecorder()
+    async with asyncio.timeout(60), house.make_prompts(None) as questions:
+        questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
+        said = await house.notices.get()
     assert said == "Alpha wants to call notes/write, and waits for consent: give it at http://here/d/dis_1."
 
 
 async def test_what_was_answered_already_is_not_asked() -> None:
-    house = House()
-    async with house.questions(None) as questions:
-        questions.process_events([STARTED, CALLED, WANTED, GIVEN])
+    house = DecisionRecorder()
+    async with house.make_prompts(None) as questions:
+        questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED, APPROVAL_RESOLVED])
         await asyncio.sleep(0)
-    assert house.said.empty()
+    assert house.notices.empty()
 
 
-@pytest.mark.parametrize("over", [GIVEN, ends("alpha")])
-async def test_a_question_that_is_over_is_taken_back(person: Person, over: Event) -> None:
-    house = House()
-    async with asyncio.timeout(60), house.questions(person.at) as questions:
-        questions.process_events([STARTED, CALLED, WANTED])
-        await person.sees("or always: ")
+@pytest.mark.parametrize("over", [APPROVAL_RESOLVED, turn_ended("alpha")])
+async def test_a_question_that_is_over_is_taken_back(terminal_user: TerminalUser, over: Event) -> None:
+    house = DecisionRecorder()
+    async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
+        questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
+        await terminal_user.wait_for_output("or always: ")
         questions.process_events([over])
-        await person.sees("\n")
-    assert house.answered.empty()
+        await terminal_user.wait_for_output("\n")
+    assert house.decisions.empty()
 
 
-async def test_an_answer_that_comes_too_late_is_told(person: Person) -> None:
+async def test_an_answer_that_comes_too_late_is_told(terminal_user: TerminalUser) -> None:
     said: asyncio.Queue[str] = asyncio.Queue()
 
-    async def late(call: str, decision: ApprovalDecision) -> None:
-        raise UsageError(f"{call} was answered: {decision}.")
+    async def reject_decision(call_id: str, decision: ApprovalDecision) -> None:
+        raise UsageError(f"{call_id} was answered: {decision}.")
 
-    async with asyncio.timeout(60), ApprovalPrompts(person.at, late, said.put_nowait, "") as questions:
-        questions.process_events([STARTED, CALLED, WANTED])
-        await person.sees("or always: ")
-        person.type("no\n")
+    async with (
+        asyncio.timeout(60),
+        ApprovalPrompts(terminal_user.terminal, reject_decision, said.put_nowait, "") as questions,
+    ):
+        questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
+        await terminal_user.wait_for_output("or always: ")
+        terminal_user.type_text("no\n")
         assert await said.get() == "call_1 was answered: refuse."

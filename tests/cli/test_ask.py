@@ -30,50 +30,62 @@ from moot.types.events import (
     TurnStatus,
 )
 from tests.api.debating import (
-    CLERK,
-    CONVINCED,
-    GATE,
+    AGREEMENT_PROMPT,
+    CHANGED_TO_YES,
     NO,
     PERHAPS,
     STILL_NO,
     STILL_YES,
-    TOGETHER,
+    SYNTHESIS_ANSWER,
+    TASK_ANSWERS,
     YES,
 )
-from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard, heard_out
-from tests.taking import KEY, LabServer
-from tests.terminal.dialogue import ends
-from tests.tools.servers import COMMAND, READER_AND_WRITER
+from tests.cli.process import (
+    MOOT_SCRIPT,
+    TIMEOUT_SECONDS,
+    UNREACHABLE_URL,
+    MootCli,
+    read_until,
+    read_until_eof,
+    usage_error_text,
+)
+from tests.taking import API_KEY, ProviderServerSetup
+from tests.terminal.dialogue import turn_ended
+from tests.tools.servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 decode = msgspec.json.Decoder(Event).decode
 
 
 class TestOneModel:
-    def test_standard_output_is_the_answer_and_a_newline(self, moot: Moot) -> None:
+    def test_standard_output_is_the_answer_and_a_newline(self, moot: MootCli) -> None:
         done = moot("ask", "What is a moot?", "-m", "scripted/echo")
         assert (done.returncode, done.stdout, done.stderr) == (0, "What is a moot?\n", "")
 
-    def test_what_is_piped_in_goes_along(self, moot: Moot) -> None:
+    def test_what_is_piped_in_goes_along(self, moot: MootCli) -> None:
         done = moot("ask", "How many lines?", "-m", "scripted/echo", stdin="one\ntwo\n")
         assert done.stdout == "Standard input:\n```\none\ntwo\n```\n\nHow many lines?\n"
 
-    def test_what_is_piped_in_may_be_the_question(self, moot: Moot) -> None:
+    def test_what_is_piped_in_may_be_the_question(self, moot: MootCli) -> None:
         done = moot("ask", "-m", "scripted/echo", stdin="What is a moot?")
         assert (done.returncode, done.stdout) == (0, "What is a moot?\n")
 
-    async def test_a_question_in_another_encoding_can_be_sent(self, moot: Moot, lab: LabServer) -> None:
-        moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+    async def test_a_question_in_another_encoding_can_be_sent(
+        self, moot: MootCli, provider_server: ProviderServerSetup
+    ) -> None:
+        moot.write_file(
+            "moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"'
+        )
         latin = os.fsdecode("Grüße".encode("latin-1"))
         done = await asyncio.to_thread(moot, "ask", latin, "-m", "lab/echo")
         assert (done.returncode, done.stdout, done.stderr) == (0, "Gr\ufffd\ufffde\n", "")
 
-    def test_a_file_goes_along(self, moot: Moot) -> None:
-        notes = moot.write("folder/notes.txt", "Everyone sees everyone.\n")
+    def test_a_file_goes_along(self, moot: MootCli) -> None:
+        notes = moot.write_file("folder/notes.txt", "Everyone sees everyone.\n")
         done = moot("ask", "Who sees whom?", "-f", str(notes), "-m", "scripted/echo")
         assert done.stdout == "notes.txt:\n```\nEveryone sees everyone.\n```\n\nWho sees whom?\n"
 
-    def test_usage_is_told_beside_the_answer(self, moot: Moot) -> None:
+    def test_usage_is_told_beside_the_answer(self, moot: MootCli) -> None:
         done = moot("ask", "What is a moot?", "-m", "scripted/no_usage", "--usage")
         assert done.stdout == f"{SAMPLE_ANSWER}\n"
         assert re.fullmatch(
@@ -81,19 +93,19 @@ class TestOneModel:
             done.stderr,
         )
 
-    def test_a_failure_is_told_and_the_exit_code_says_so(self, moot: Moot) -> None:
+    def test_a_failure_is_told_and_the_exit_code_says_so(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/unauthorized")
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
             "moot: Key rejected for scripted (HTTP 401). Check the key and what it may be used for.\n"
         )
 
-    def test_what_helps_the_second_time_is_asked_again(self, moot: Moot) -> None:
+    def test_what_helps_the_second_time_is_asked_again(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/flaky")
         assert (done.returncode, done.stdout) == (0, f"{SAMPLE_ANSWER}\n")
         assert done.stderr.endswith("Trying again.\n")
 
-    def test_an_answer_that_breaks_off_is_kept_and_called_incomplete(self, moot: Moot) -> None:
+    def test_an_answer_that_breaks_off_is_kept_and_called_incomplete(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/reset")
         assert SAMPLE_ANSWER.startswith(done.stdout.rstrip("\n"))
         assert len(done.stdout) > 10
@@ -101,8 +113,10 @@ class TestOneModel:
 
 
 class TestSeveralModels:
-    def test_answers_are_labelled_and_in_the_order_of_asking(self, talk: Moot) -> None:
-        done = talk("ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick")
+    def test_answers_are_labelled_and_in_the_order_of_asking(self, scripted_moot: MootCli) -> None:
+        done = scripted_moot(
+            "ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick"
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 === Alpha · scripted/late ===
@@ -116,7 +130,7 @@ Round tables.
 
 """)
 
-    def test_one_that_fails_does_not_harm_the_others(self, moot: Moot) -> None:
+    def test_one_that_fails_does_not_harm_the_others(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/echo", "-m", "scripted/forbidden", "-m", "scripted/echo")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
@@ -131,13 +145,13 @@ hi
 
 """)
 
-    def test_where_all_fail_the_exit_code_says_so(self, moot: Moot) -> None:
+    def test_where_all_fail_the_exit_code_says_so(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/unauthorized", "-m", "scripted/forbidden", "--usage")
         assert done.returncode == 1
         assert done.stdout.count("[failed: Key rejected for scripted") == 2
         assert done.stderr.count(" in, ") == 2
 
-    def test_json_is_every_event_one_a_line(self, moot: Moot) -> None:
+    def test_json_is_every_event_one_a_line(self, moot: MootCli) -> None:
         done = moot("ask", "A question", "-m", "scripted/echo", "-m", "scripted/unauthorized", "--json")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert (done.returncode, done.stderr) == (0, "")
@@ -154,8 +168,8 @@ hi
 class TestConsensus:
     MODELS = ("--mode", "consensus", "-m", "scripted/quick", "-m", "scripted/other")
 
-    def test_they_speak_in_turn_round_after_round(self, talk: Moot) -> None:
-        done = talk("ask", "hi", *self.MODELS)
+    def test_they_speak_in_turn_round_after_round(self, scripted_moot: MootCli) -> None:
+        done = scripted_moot("ask", "hi", *self.MODELS)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 --- round 1 ---
@@ -176,22 +190,22 @@ Square tables.
 
 """)
 
-    def test_each_hears_what_the_others_said(self, moot: Moot) -> None:
-        moot.write("heard.toml", '[first]\nanswer = "Round."\n[second]\nanswer = "I heard: {question}"')
-        moot.write("moot.toml", '[providers.scripted]\nscript = "heard.toml"\n')
+    def test_each_hears_what_the_others_said(self, moot: MootCli) -> None:
+        moot.write_file("heard.toml", '[first]\nanswer = "Round."\n[second]\nanswer = "I heard: {question}"')
+        moot.write_file("moot.toml", '[providers.scripted]\nscript = "heard.toml"\n')
         models = ("-m", "scripted/first", "-m", "scripted/second")
         done = moot("ask", "hi", "--mode", "consensus", "--rounds", "1", *models)
         assert done.stdout.endswith("I heard: hi\n\nAlpha said:\n\nRound.\n\n")
 
-    def test_json_names_the_round_of_every_turn(self, talk: Moot) -> None:
-        done = talk("ask", "hi", *self.MODELS, "--json", "--rounds", "3")
+    def test_json_names_the_round_of_every_turn(self, scripted_moot: MootCli) -> None:
+        done = scripted_moot("ask", "hi", *self.MODELS, "--json", "--rounds", "3")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert [event.round for event in events if isinstance(event, StageStarted)] == [0, 1, 2]
         turns = [(event.round, event.participant) for event in events if isinstance(event, TurnEnded)]
         assert turns == [(round_, who) for round_ in range(3) for who in ("alpha", "beta")]
 
-    def test_one_that_fails_is_passed_over(self, moot: Moot) -> None:
+    def test_one_that_fails_is_passed_over(self, moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/echo")
         done = moot("ask", "hi", "--mode", "consensus", *models, "--usage")
         assert done.returncode == 0
@@ -199,8 +213,8 @@ Square tables.
         assert done.stdout.count("=== Beta · scripted/echo ===\n") == 2
         assert "Beta · scripted/echo: 2 turns, " in done.stderr
 
-    def test_on_a_terminal_it_is_a_conversation(self, talk: Moot) -> None:
-        shown, code = on_a_terminal(talk, "ask", "hi", *self.MODELS)
+    def test_on_a_terminal_it_is_a_conversation(self, scripted_moot: MootCli) -> None:
+        shown, code = run_on_terminal(scripted_moot, "ask", "hi", *self.MODELS)
         assert code == 0
         words = ("round 1", "Alpha · ", "Round tables.", "Beta · ", "Square tables.", "round 2")
         places = [shown.index(word) for word in words]
@@ -211,14 +225,23 @@ Square tables.
 class TestDebate:
     MODELS = ("--mode", "debate", "-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/perhaps")
 
-    def test_all_answer_all_think_again_and_the_lead_sums_up(self, table: Moot) -> None:
-        done = table("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
+    def test_all_answer_all_think_again_and_the_lead_sums_up(self, debate_moot: MootCli) -> None:
+        done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
         assert (done.returncode, done.stderr) == (0, "")
         said, _, minutes = done.stdout.partition("--- Minutes ---\n")
-        parts = ("--- First answers ---", YES, NO, PERHAPS, "--- Debate ---", STILL_YES, STILL_NO, CONVINCED)
-        places = [said.index(part) for part in (*parts, "--- Synthesis ---", TOGETHER)]
+        parts = (
+            "--- First answers ---",
+            YES,
+            NO,
+            PERHAPS,
+            "--- Debate ---",
+            STILL_YES,
+            STILL_NO,
+            CHANGED_TO_YES,
+        )
+        places = [said.index(part) for part in (*parts, "--- Synthesis ---", SYNTHESIS_ANSWER)]
         assert places == sorted(places)
-        assert said.endswith(f"=== Beta · scripted/no ===\n{TOGETHER}\n\n")
+        assert said.endswith(f"=== Beta · scripted/no ===\n{SYNTHESIS_ANSWER}\n\n")
         for line in (
             "Overview: Two want to split, one does not.",
             "Agreement: The cost has to be measured.",
@@ -231,14 +254,14 @@ class TestDebate:
             assert f"\n{line}\n" in minutes
         assert minutes.count("\nRank ") == 3
 
-    def test_on_a_terminal_the_minutes_are_a_table(self, table: Moot) -> None:
-        shown, code = on_a_terminal(table, "ask", "Shall we split it?", *self.MODELS)
+    def test_on_a_terminal_the_minutes_are_a_table(self, debate_moot: MootCli) -> None:
+        shown, code = run_on_terminal(debate_moot, "ask", "Shall we split it?", *self.MODELS)
         assert code == 0
         words = (
             "First answers",
             " Debate ",
             " Synthesis ",
-            TOGETHER,
+            SYNTHESIS_ANSWER,
             " Minutes ",
             "Positions",
             "Cost in all",
@@ -247,8 +270,8 @@ class TestDebate:
         assert places == sorted(places)
         assert re.search(r"Gamma +Wait\. +Split\. +changed", shown)
 
-    def test_json_is_every_event(self, table: Moot) -> None:
-        done = table("ask", "Shall we split it?", *self.MODELS, "--json")
+    def test_json_is_every_event(self, debate_moot: MootCli) -> None:
+        done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--json")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert [event.stage for event in events if isinstance(event, StageStarted)] == [
             "initial",
@@ -258,8 +281,8 @@ class TestDebate:
         assert sum(isinstance(event, BallotCast) for event in events) == 3
         assert sum(isinstance(event, SummaryMade) for event in events) == 1
 
-    def test_usage_counts_the_minutes_too(self, table: Moot) -> None:
-        done = table("ask", "Shall we split it?", *self.MODELS, "--usage")
+    def test_usage_counts_the_minutes_too(self, debate_moot: MootCli) -> None:
+        done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--usage")
         starts = [line.partition(": ")[2].partition(":")[0] for line in done.stderr.splitlines()]
         assert starts == [
             "Alpha · scripted/yes",
@@ -272,25 +295,28 @@ class TestDebate:
         ]
         assert "In all: 12 calls, " in done.stderr
 
-    def test_a_lead_that_fails_is_replaced_and_its_reason_shown(self, table: Moot) -> None:
+    def test_a_lead_that_fails_is_replaced_and_its_reason_shown(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/yes", "-m", "scripted/no")
-        done = table("ask", "Shall we split it?", "--mode", "debate", *models)
+        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models)
         assert done.returncode == 0
         assert done.stdout.count("[failed: Key rejected for scripted") == 1
         assert "moot: Alpha dropped out: Beta sums up instead.\n" in done.stderr
 
-    def test_where_all_fail_each_says_why(self, moot: Moot) -> None:
+    def test_where_all_fail_each_says_why(self, moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/unauthorized")
         done = moot("ask", "hi", "--mode", "debate", *models)
         assert done.returncode == 1
         assert done.stdout.count("[failed: Key rejected for scripted") == 2
         assert "Minutes" not in done.stdout
 
-    def test_where_they_agree_the_gate_skips_the_debate(self, table: Moot) -> None:
-        same = {"answer": "Split it.", "when": {**CLERK, GATE: '{"agree": true, "reason": "All say split."}'}}
-        table.write("table.yaml", msgspec.yaml.encode({"same": same}).decode())
+    def test_where_they_agree_the_gate_skips_the_debate(self, debate_moot: MootCli) -> None:
+        same = {
+            "answer": "Split it.",
+            "when": {**TASK_ANSWERS, AGREEMENT_PROMPT: '{"agree": true, "reason": "All say split."}'},
+        }
+        debate_moot.write_file("table.yaml", msgspec.yaml.encode({"same": same}).decode())
         two = ("-m", "scripted/same", "-m", "scripted/same")
-        done = table("ask", "Shall we split it?", "--mode", "debate", "--gate", *two)
+        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", "--gate", *two)
         assert done.returncode == 0
         assert "--- Debate ---" not in done.stdout
         assert "moot: All say split. The debate was skipped" in done.stderr
@@ -298,21 +324,23 @@ class TestDebate:
     @pytest.mark.parametrize(
         "rule", [("--quorum", "2"), pytest.param(("--deadline", "3"), marks=pytest.mark.slow)]
     )
-    def test_nobody_waits_for_the_slow(self, table: Moot, rule: tuple[str, str]) -> None:
+    def test_nobody_waits_for_the_slow(self, debate_moot: MootCli, rule: tuple[str, str]) -> None:
         models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
-        done = table("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
+        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
         assert "=== Gamma · scripted/silence ===\n[failed: It was too slow" in done.stdout
         assert "Position of Gamma: no answer" in done.stdout
 
-    def test_where_all_are_too_slow_it_has_failed(self, table: Moot) -> None:
+    def test_where_all_are_too_slow_it_has_failed(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/silence", "-m", "scripted/silence")
-        done = table("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "0.1")
+        done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "0.1")
         assert done.returncode == 1
         assert done.stdout.count("was not waited for") == 2
 
-    def test_weak_models_leave_a_synthesis_and_the_reason_why_there_is_no_more(self, talk: Moot) -> None:
-        done = talk("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
+    def test_weak_models_leave_a_synthesis_and_the_reason_why_there_is_no_more(
+        self, scripted_moot: MootCli
+    ) -> None:
+        done = scripted_moot("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
         assert "There is no summary from scripted/quick." in done.stderr
         assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
@@ -330,13 +358,13 @@ when = { "ask the one question" = "How much is left?", "have just answered" = "W
     MODELS = ("--mode", "advisors", "-m", "scripted/stern", "-m", "scripted/warm")
 
     @pytest.fixture
-    def advised(self, moot: Moot) -> Moot:
-        moot.write("advisors.toml", self.SCRIPTS)
-        moot.write("moot.toml", '[providers.scripted]\nscript = "advisors.toml"\n')
+    def advisors_moot(self, moot: MootCli) -> MootCli:
+        moot.write_file("advisors.toml", self.SCRIPTS)
+        moot.write_file("moot.toml", '[providers.scripted]\nscript = "advisors.toml"\n')
         return moot
 
-    def test_at_first_they_ask(self, advised: Moot) -> None:
-        done = advised("ask", "I am tired.", *self.MODELS)
+    def test_at_first_they_ask(self, advisors_moot: MootCli) -> None:
+        done = advisors_moot("ask", "I am tired.", *self.MODELS)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 --- Answers ---
@@ -349,8 +377,10 @@ Since when?
 
 """)
 
-    def test_they_may_speak_freely_talk_to_each_other_and_one_sums_up(self, advised: Moot) -> None:
-        done = advised("ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis")
+    def test_they_may_speak_freely_talk_to_each_other_and_one_sums_up(self, advisors_moot: MootCli) -> None:
+        done = advisors_moot(
+            "ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis"
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
 --- Answers ---
@@ -376,14 +406,16 @@ Rest, then go on.
 
 """)
 
-    def test_on_a_terminal_nobody_keeps_minutes(self, advised: Moot) -> None:
-        shown, code = on_a_terminal(advised, "ask", "hi", *self.MODELS, "--early", "0", "--synthesis")
+    def test_on_a_terminal_nobody_keeps_minutes(self, advisors_moot: MootCli) -> None:
+        shown, code = run_on_terminal(advisors_moot, "ask", "hi", *self.MODELS, "--early", "0", "--synthesis")
         assert code == 0
         assert "Rest, then go on." in shown
         assert "minutes" not in shown
 
-    def test_one_advisor_is_enough(self, advised: Moot) -> None:
-        done = advised("ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk")
+    def test_one_advisor_is_enough(self, advisors_moot: MootCli) -> None:
+        done = advisors_moot(
+            "ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk"
+        )
         assert (done.returncode, done.stdout) == (0, "Since when?\n")
 
 
@@ -391,31 +423,33 @@ class TestSystemPrompt:
     """What a plain question comes with is what was asked for, and nothing else."""
 
     @pytest.fixture
-    def confiding(self, moot: Moot) -> Moot:
-        moot.write("told.toml", '[one]\nanswer = "[{system}]"\n[two]\nanswer = "[{system}]"')
-        moot.write("moot.toml", '[providers.scripted]\nscript = "told.toml"\n')
+    def system_prompt_moot(self, moot: MootCli) -> MootCli:
+        moot.write_file("told.toml", '[one]\nanswer = "[{system}]"\n[two]\nanswer = "[{system}]"')
+        moot.write_file("moot.toml", '[providers.scripted]\nscript = "told.toml"\n')
         return moot
 
     @pytest.mark.parametrize("mode", [(), ("--mode", "parallel")])
-    def test_each_is_asked_as_if_it_were_alone(self, confiding: Moot, mode: tuple[str, ...]) -> None:
-        done = confiding(
+    def test_each_is_asked_as_if_it_were_alone(
+        self, system_prompt_moot: MootCli, mode: tuple[str, ...]
+    ) -> None:
+        done = system_prompt_moot(
             "ask", "Was ist der Sinn des Lebens?", "-m", "scripted/one", "-m", "scripted/two", *mode
         )
         assert done.stdout == "=== Alpha · scripted/one ===\n[]\n\n=== Beta · scripted/two ===\n[]\n\n"
 
-    def test_system_is_sent_as_it_is(self, confiding: Moot) -> None:
-        done = confiding("ask", "hi", "-m", "scripted/one", "--system", "You are {a} carpenter.")
+    def test_system_is_sent_as_it_is(self, system_prompt_moot: MootCli) -> None:
+        done = system_prompt_moot("ask", "hi", "-m", "scripted/one", "--system", "You are {a} carpenter.")
         assert done.stdout == "[You are {a} carpenter.]\n"
 
-    def test_at_a_round_table_it_comes_before_who_is_there(self, confiding: Moot) -> None:
+    def test_at_a_round_table_it_comes_before_who_is_there(self, system_prompt_moot: MootCli) -> None:
         table = ("-m", "scripted/one", "-m", "scripted/two", "--mode", "consensus")
-        done = confiding("ask", "hi", *table, "--system", "You are a carpenter.")
+        done = system_prompt_moot("ask", "hi", *table, "--system", "You are a carpenter.")
         assert "[You are a carpenter.\n\nYou are Alpha, at a round table with Beta" in done.stdout
         assert "[You are a carpenter.\n\nYou are Beta, at a round table with Alpha" in done.stdout
         assert "Write in" not in done.stdout
 
 
-class TestWhatCannotBeAsked:
+class TestInvalidInput:
     @pytest.mark.parametrize(
         ("arguments", "fix"),
         [
@@ -460,30 +494,30 @@ class TestWhatCannotBeAsked:
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
-    def test_one_line_names_the_fix(self, moot: Moot, arguments: tuple[str, ...], fix: str) -> None:
-        assert fix in complaint(moot(*arguments))
+    def test_one_line_names_the_fix(self, moot: MootCli, arguments: tuple[str, ...], fix: str) -> None:
+        assert fix in usage_error_text(moot(*arguments))
 
-    def test_a_file_that_a_model_cannot_read_is_refused_before_anything_is_sent(self, moot: Moot) -> None:
+    def test_a_file_that_a_model_cannot_read_is_refused_before_anything_is_sent(self, moot: MootCli) -> None:
         (moot.folder / "notes.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
         models = ("-m", "scripted/echo", "-m", "deepseek/deepseek-chat")
-        done = moot("ask", "hi", "-f", "notes.txt", *models, DEEPSEEK_API_KEY=KEY)
-        assert complaint(done) == (
+        done = moot("ask", "hi", "-f", "notes.txt", *models, DEEPSEEK_API_KEY=API_KEY)
+        assert usage_error_text(done) == (
             "Beta (deepseek/deepseek-chat) takes no image files such as notes.txt: "
             "leave the file out or choose another model."
         )
 
-    def test_what_is_piped_in_must_be_text(self, moot: Moot) -> None:
+    def test_what_is_piped_in_must_be_text(self, moot: MootCli) -> None:
         (moot.folder / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n")
         with (moot.folder / "cat.png").open("rb") as picture:
-            process = moot.running("ask", "hi", "-m", "scripted/echo", stdin=picture.fileno())
+            process = moot.start_process("ask", "hi", "-m", "scripted/echo", stdin=picture.fileno())
             with process as running:
-                out, err = running.communicate(timeout=SECONDS)
+                out, err = running.communicate(timeout=TIMEOUT_SECONDS)
         assert (running.returncode, out) == (2, b"")
         assert err == b"moot: Standard input is not text: attach images and PDF with --file.\n"
 
-    def test_a_provider_without_an_api_is_refused(self, moot: Moot) -> None:
-        moot.write("moot.toml", "[providers.mine]\n")
-        assert complaint(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
+    def test_a_provider_without_an_api_is_refused(self, moot: MootCli) -> None:
+        moot.write_file("moot.toml", "[providers.mine]\n")
+        assert usage_error_text(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
 
 
 @pytest.mark.parametrize(
@@ -495,31 +529,31 @@ class TestWhatCannotBeAsked:
     ],
     ids=["one", "several", "json"],
 )
-def test_a_reader_may_leave(moot: Moot, options: tuple[str, ...]) -> None:
+def test_a_reader_may_leave(moot: MootCli, options: tuple[str, ...]) -> None:
     """There is far more to write than a pipe holds, so the writer is still at it when the reader has gone."""
-    with moot.running("ask", "hi", *options) as process:
+    with moot.start_process("ask", "hi", *options) as process:
         assert process.stdout
         assert process.stderr
         os.read(process.stdout.fileno(), 5)
         process.stdout.close()
-        assert process.wait(timeout=SECONDS) > 0
+        assert process.wait(timeout=TIMEOUT_SECONDS) > 0
         assert process.stderr.read() == b""
 
 
-def on_a_terminal(moot: Moot, *arguments: str) -> tuple[str, int]:
+def run_on_terminal(moot: MootCli, *arguments: str) -> tuple[str, int]:
     """Run on a terminal of 100 by 24, and return all that was drawn there, and the exit code."""
     screen, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    with moot.running(*arguments, stdin=end, stdout=end, TERM="xterm-256color") as process:
+    with moot.start_process(*arguments, stdin=end, stdout=end, TERM="xterm-256color") as process:
         os.close(end)
-        written = heard_out(screen)
-        code = process.wait(timeout=SECONDS)
+        written = read_until_eof(screen)
+        code = process.wait(timeout=TIMEOUT_SECONDS)
     os.close(screen)
     return ESCAPES.sub("", written), code
 
 
-def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(talk: Moot) -> None:
-    shown, code = on_a_terminal(talk, "ask", "hi", "-m", "scripted/late", "-m", "scripted/other")
+def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(scripted_moot: MootCli) -> None:
+    shown, code = run_on_terminal(scripted_moot, "ask", "hi", "-m", "scripted/late", "-m", "scripted/other")
     assert code == 0
     assert any(
         "Alpha · scripted/late" in line and "Beta · scripted/other" in line for line in shown.splitlines()
@@ -533,48 +567,53 @@ class TestKeys:
     """A settings file may have come with a folder that somebody else made."""
 
     async def test_a_well_known_key_does_not_follow_its_provider_to_another_host(
-        self, moot: Moot, lab: LabServer
+        self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
-        moot.write("moot.toml", f'[providers.openai]\nbase_url = "{lab.url}/v1"')
-        done = await asyncio.to_thread(moot, "ask", "hi", "-m", "openai/echo", OPENAI_API_KEY=KEY)
-        assert "OPENAI_API_KEY belongs to api.openai.com" in complaint(done)
-        assert lab.lab.received_requests == []
+        moot.write_file("moot.toml", f'[providers.openai]\nbase_url = "{provider_server.url}/v1"')
+        done = await asyncio.to_thread(moot, "ask", "hi", "-m", "openai/echo", OPENAI_API_KEY=API_KEY)
+        assert "OPENAI_API_KEY belongs to api.openai.com" in usage_error_text(done)
+        assert provider_server.fake_server.received_requests == []
 
     async def test_a_well_known_key_is_not_sent_where_a_settings_file_points(
-        self, moot: Moot, lab: LabServer
+        self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
         trap = 'api = "{}"\nbase_url = "{}"\nkey_env = {}\n'
         tables = [
-            "[providers.one]\n" + trap.format("openai", f"{lab.url}/v1", list(keys)),
-            "[providers.two]\n" + trap.format("anthropic", f"{lab.url}/v1", list(keys)),
-            "[providers.three]\n" + trap.format("google", f"{lab.url}/v1beta", list(keys)),
+            "[providers.one]\n" + trap.format("openai", f"{provider_server.url}/v1", list(keys)),
+            "[providers.two]\n" + trap.format("anthropic", f"{provider_server.url}/v1", list(keys)),
+            "[providers.three]\n" + trap.format("google", f"{provider_server.url}/v1beta", list(keys)),
         ]
-        moot.write("moot.toml", "".join(tables))
+        moot.write_file("moot.toml", "".join(tables))
         for model in ("one/echo", "two/echo", "three/echo"):
-            done = await asyncio.to_thread(moot, "ask", "hi", "-m", model, **dict.fromkeys(keys, KEY))
-            assert "is not sent elsewhere" in complaint(done)
-        assert lab.lab.received_requests == []
+            done = await asyncio.to_thread(moot, "ask", "hi", "-m", model, **dict.fromkeys(keys, API_KEY))
+            assert "is not sent elsewhere" in usage_error_text(done)
+        assert provider_server.fake_server.received_requests == []
 
-    async def test_a_key_of_its_own_is_sent_and_never_shown(self, moot: Moot, lab: LabServer) -> None:
-        moot.write(
+    async def test_a_key_of_its_own_is_sent_and_never_shown(
+        self, moot: MootCli, provider_server: ProviderServerSetup
+    ) -> None:
+        moot.write_file(
             "moot.toml",
-            f'[providers.mine]\napi = "openai"\nbase_url = "{lab.url}/v1"\nkey_env = "MINE_API_KEY"',
+            f'[providers.mine]\napi = "openai"\nbase_url = "{provider_server.url}/v1"\nkey_env = "MINE_API_KEY"',
         )
         models = ("-m", "mine/echo", "-m", "mine/unauthorized")
-        done = await asyncio.to_thread(moot, "ask", "hi", *models, "--json", MINE_API_KEY=KEY)
-        assert sorted(call.key for call in lab.lab.received_requests) == [KEY, KEY]
+        done = await asyncio.to_thread(moot, "ask", "hi", *models, "--json", MINE_API_KEY=API_KEY)
+        assert sorted(call.key for call in provider_server.fake_server.received_requests) == [
+            API_KEY,
+            API_KEY,
+        ]
         assert "It came from MINE_API_KEY." in done.stdout
-        assert KEY not in done.stdout + done.stderr
+        assert API_KEY not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
     "more",
     [(), *(pytest.param(more, marks=pytest.mark.slow) for more in (("--json",), ("-m", "scripted/echo")))],
 )
-def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, ...]) -> None:
+def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: MootCli, more: tuple[str, ...]) -> None:
     with subprocess.Popen(  # noqa: S603 - our own script
-        [SCRIPT, "ask", "hi", "-m", "scripted/steady", *more],
+        [MOOT_SCRIPT, "ask", "hi", "-m", "scripted/steady", *more],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -585,65 +624,69 @@ def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, 
         assert process.stderr is not None
         os.read(process.stdout.fileno(), 5)
         process.stdout.close()
-        process.wait(timeout=SECONDS)
+        process.wait(timeout=TIMEOUT_SECONDS)
         assert process.stderr.read() == b""
 
 
-def test_a_file_without_end_is_refused(moot: Moot) -> None:
-    assert "larger than" in complaint(moot("ask", "hi", "-m", "scripted/echo", "-f", "/dev/zero"))
+def test_a_file_without_end_is_refused(moot: MootCli) -> None:
+    assert "larger than" in usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "-f", "/dev/zero"))
 
 
-def test_a_tool_that_nobody_runs_is_told(moot: Moot) -> None:
+def test_a_tool_that_nobody_runs_is_told(moot: MootCli) -> None:
     assert "look_up" in moot("ask", "hi", "-m", "scripted/tool").stderr
 
 
 @pytest.fixture
-def notes(moot: Moot) -> Moot:
+def tool_moot(moot: MootCli) -> MootCli:
     """Let the scripted models call the tools of a server, which writes to notes.txt."""
-    moot.write("scripts.toml", READER_AND_WRITER)
-    moot.write(
+    moot.write_file("scripts.toml", TOOL_CALLING_SCRIPTS)
+    moot.write_file(
         "moot.toml",
         '[providers.scripted]\nscript = "scripts.toml"\n'
-        f'[tools.notes]\ncommand = {json.dumps(COMMAND)}\nenv = ["NOTES"]\n',
+        f'[tools.notes]\ncommand = {json.dumps(TOOL_SERVER_COMMAND)}\nenv = ["NOTES"]\n',
     )
     moot.environment["NOTES"] = str(moot.folder / "notes.txt")
     return moot
 
 
-def test_ask_calls_a_tool_and_shows_its_result(notes: Moot) -> None:
-    done = notes("ask", "What is a moot?", "-m", "scripted/reader", "--tools", "notes")
+def test_ask_calls_a_tool_and_shows_its_result(tool_moot: MootCli) -> None:
+    done = tool_moot("ask", "What is a moot?", "-m", "scripted/reader", "--tools", "notes")
     assert (done.returncode, done.stdout) == (0, "Let me look.\n\nIt says: moot: a meeting\n")
     assert "notes/look_up" in done.stderr
 
 
-def test_ask_does_not_call_a_tool_with_effects_when_no_person_can_allow_it(notes: Moot) -> None:
-    done = notes("ask", "Note it.", "-m", "scripted/writer", "--tools", "notes")
+def test_ask_does_not_call_a_tool_with_effects_when_no_person_can_allow_it(tool_moot: MootCli) -> None:
+    done = tool_moot("ask", "Note it.", "-m", "scripted/writer", "--tools", "notes")
     assert done.returncode == 0
     assert "notes/write_down has effects, and nobody is here to allow it" in done.stderr
     assert "Done: " in done.stdout
     assert "Written." not in done.stdout
-    assert not (notes.folder / "notes.txt").exists()
+    assert not (tool_moot.folder / "notes.txt").exists()
 
 
 async def test_a_model_the_server_does_not_know_is_not_a_matter_of_content(
-    moot: Moot, lab: LabServer
+    moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
-    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+    moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
     done = await asyncio.to_thread(moot, "ask", "hi", "-m", "lab/nope")
     assert "nope" in done.stderr
     assert "content rules" not in done.stderr
 
 
-async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Moot, lab: LabServer) -> None:
+async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(
+    moot: MootCli, provider_server: ProviderServerSetup
+) -> None:
     mine = '[providers.work]\napi = "openai"\nbase_url = "https://work.example/v1"\nkey_env = "WORK_KEY"'
-    moot.write("home/.config/moot/moot.toml", mine)
-    moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
-    await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
-    assert KEY not in [call.key for call in lab.lab.received_requests]
+    moot.write_file("home/.config/moot/moot.toml", mine)
+    moot.write_file("moot.toml", f'[providers.work]\nbase_url = "{provider_server.url}/v1"')
+    await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=API_KEY)
+    assert API_KEY not in [call.key for call in provider_server.fake_server.received_requests]
 
 
-async def test_a_cap_that_cannot_hold_is_called_so(moot: Moot, lab: LabServer) -> None:
-    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+async def test_a_cap_that_cannot_hold_is_called_so(
+    moot: MootCli, provider_server: ProviderServerSetup
+) -> None:
+    moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
     models = ("-m", "lab/echo", "-m", "scripted/echo", "-m", "lab/echo")
     done = await asyncio.to_thread(moot, "ask", "hi", *models, "--cap", "0.5")
     assert done.returncode == 0
@@ -666,42 +709,44 @@ def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
     stop = StopSignal()
     if reason is not None:
         stop.request_stop(reason)
-    assert ask._exit_code(RunEnded(status=status), [ends("alpha", status=turn)], stop) == code
+    assert ask._exit_code(RunEnded(status=status), [turn_ended("alpha", status=turn)], stop) == code
 
 
-def test_a_full_disk_is_told(moot: Moot) -> None:
-    with moot.running(
+def test_a_full_disk_is_told(moot: MootCli) -> None:
+    with moot.start_process(
         "ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)
     ) as process:
-        assert process.wait(timeout=SECONDS) == 1
+        assert process.wait(timeout=TIMEOUT_SECONDS) == 1
         assert process.stderr is not None
         assert process.stderr.read() == b"moot: Cannot write the answer: No space left on device.\n"
 
 
-def test_a_key_in_the_wrong_place_is_not_shown(moot: Moot) -> None:
-    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{NOBODY}"\nkey_env = "{KEY}"')
-    assert "NAME of an environment variable" in complaint(moot("ask", "hi", "-m", "lab/echo"))
-    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nkey = "{KEY}"')
-    said = complaint(moot("ask", "hi", "-m", "lab/echo"))
+def test_a_key_in_the_wrong_place_is_not_shown(moot: MootCli) -> None:
+    moot.write_file(
+        "moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{UNREACHABLE_URL}"\nkey_env = "{API_KEY}"'
+    )
+    assert "NAME of an environment variable" in usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
+    moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nkey = "{API_KEY}"')
+    said = usage_error_text(moot("ask", "hi", "-m", "lab/echo"))
     assert "[providers.lab]: keys are not written here" in said
-    assert KEY not in said
+    assert API_KEY not in said
 
 
-def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: Moot) -> None:
-    said = complaint(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
+def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: MootCli) -> None:
+    said = usage_error_text(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
     assert said == "The key in OPENAI_API_KEY has a line break or control character in it. Set it anew."
 
 
-def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:
-    with moot.running("ask", "hi", "-m", "scripted/silence", prepare=soon_silent) as process:
+def test_whoever_waits_for_one_answer_is_told_so(moot: MootCli) -> None:
+    with moot.start_process("ask", "hi", "-m", "scripted/silence", prepare=shorten_silence_notice) as process:
         assert process.stderr is not None
-        told = heard(process.stderr.fileno(), "Ctrl-C stops.\n")
+        told = read_until(process.stderr.fileno(), "Ctrl-C stops.\n")
         process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130
+        assert process.wait(TIMEOUT_SECONDS) == 130
     assert re.match(r"moot: nothing came for \d+ s; Ctrl-C stops\.\n", told)
 
 
-def soon_silent() -> None:
+def shorten_silence_notice() -> None:
     """Let it count as silence, in the process of `moot`, that nothing came for a short time."""
     assert ask.SILENCE_NOTICE_SECONDS > 1.0
     ask.SILENCE_NOTICE_SECONDS = 0.1

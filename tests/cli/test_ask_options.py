@@ -4,24 +4,24 @@ from typing import Any
 import pytest
 
 from moot.cli.ask_options import AskOptions, build_run_plan, repair_encoding, validate_options
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import make_participants
 
-THREE = ("a/one", "b/two", "c/three")
+THREE_MODELS = ("a/one", "b/two", "c/three")
 
 
-def options(**given: Any) -> AskOptions:
-    return AskOptions(**{"question": "hi", "models": THREE, **given})
+def make_options(**overrides: Any) -> AskOptions:
+    return AskOptions(**{"question": "hi", "models": THREE_MODELS, **overrides})
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"mode": "single"}, "3 are named"),
-        ({"mode": "consensus", "models": THREE[:1]}, "A consensus needs at least two models"),
-        ({"mode": "debate", "models": THREE[:1]}, "A debate needs at least two models"),
+        ({"mode": "consensus", "models": THREE_MODELS[:1]}, "A consensus needs at least two models"),
+        ({"mode": "debate", "models": THREE_MODELS[:1]}, "A debate needs at least two models"),
         ({"mode": "debate", "models": ()}, "name each of them with -m"),
         ({"mode": "debate", "rounds": 2}, "--rounds is for --mode consensus: add that, or leave"),
         ({"lead": "Beta"}, "--lead is for --mode debate: add that, or leave --lead out."),
@@ -48,7 +48,7 @@ def options(**given: Any) -> AskOptions:
 )
 def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        validate_options(options(**given))
+        validate_options(make_options(**given))
 
 
 @pytest.mark.parametrize(
@@ -60,55 +60,67 @@ def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, 
         {"models": (), "cap": 0.5},
         {"mode": "advisors", "early": 0, "cross_talk": True, "synthesis": True},
         {"mode": "advisors", "models": ()},
-        {"mode": "directed", "models": THREE[:1]},
+        {"mode": "directed", "models": THREE_MODELS[:1]},
         {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
     ],
 )
 def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
-    validate_options(options(**given))
+    validate_options(make_options(**given))
 
 
 class TestPlan:
     def test_the_rules_of_a_debate_are_those_that_were_given(self) -> None:
-        given = options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
-        made = build_run_plan(given, make_participants(THREE))
-        assert made.debate == Debate(lead="gamma", quorum=2, deadline=9.5, gate=True)
+        given = make_options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
+        made = build_run_plan(given, make_participants(THREE_MODELS))
+        assert made.debate == DebateOptions(lead="gamma", quorum=2, deadline=9.5, gate=True)
         assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
         assert made.lead.name == "Gamma"
 
     def test_the_rules_of_advisors_are_those_that_were_given(self) -> None:
         made = build_run_plan(
-            options(mode="advisors", early=0, cross_talk=True, synthesis=True), make_participants(THREE)
+            make_options(mode="advisors", early=0, cross_talk=True, synthesis=True),
+            make_participants(THREE_MODELS),
         )
-        assert made.advisors == Advisors(early=0, cross_talk=True, synthesis=True)
+        assert made.advisors == AdvisorOptions(early=0, cross_talk=True, synthesis=True)
         assert (made.mode, made.introduced) == ("advisors", True)
-        assert build_run_plan(options(mode="advisors"), make_participants(THREE)).advisors == Advisors()
+        assert (
+            build_run_plan(make_options(mode="advisors"), make_participants(THREE_MODELS)).advisors
+            == AdvisorOptions()
+        )
 
     @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
     def test_the_lead_is_named_or_counted(self, lead: str) -> None:
-        assert build_run_plan(options(mode="debate", lead=lead), make_participants(THREE)).lead.id == "beta"
+        assert (
+            build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS)).lead.id
+            == "beta"
+        )
 
     def test_without_a_lead_the_first_sums_up(self) -> None:
-        assert build_run_plan(options(mode="debate"), make_participants(THREE)).lead.id == "alpha"
+        assert build_run_plan(make_options(mode="debate"), make_participants(THREE_MODELS)).lead.id == "alpha"
 
     @pytest.mark.parametrize("lead", ["Delta", "4", "0", "b/two", ""])
     def test_a_lead_who_is_not_there_is_refused(self, lead: str) -> None:
         with pytest.raises(UsageError, match=r"Name one of Alpha, Beta, Gamma, or a number from 1 to 3\."):
-            build_run_plan(options(mode="debate", lead=lead), make_participants(THREE))
+            build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS))
 
     @pytest.mark.parametrize(
         ("models", "mode", "chosen", "introduced"),
         [
-            (THREE[:1], None, "single", False),
-            (THREE, None, "parallel", False),
-            (THREE, "consensus", "consensus", True),
+            (THREE_MODELS[:1], None, "single", False),
+            (THREE_MODELS, None, "parallel", False),
+            (THREE_MODELS, "consensus", "consensus", True),
         ],
     )
     def test_only_who_speaks_with_others_is_told_of_them(
         self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
     ) -> None:
-        made = build_run_plan(options(models=models, mode=mode), make_participants(models))
-        assert (made.mode, made.introduced, made.debate, made.cap) == (chosen, introduced, Debate(), None)
+        made = build_run_plan(make_options(models=models, mode=mode), make_participants(models))
+        assert (made.mode, made.introduced, made.debate, made.cap) == (
+            chosen,
+            introduced,
+            DebateOptions(),
+            None,
+        )
 
     @pytest.mark.parametrize(
         ("roles", "given"),
@@ -121,26 +133,26 @@ class TestPlan:
     def test_roles_are_in_the_order_of_the_models_and_else_the_first_teaches(
         self, roles: tuple[str, ...], given: list[str]
     ) -> None:
-        made = build_run_plan(options(mode="directed", roles=roles), make_participants(THREE))
+        made = build_run_plan(make_options(mode="directed", roles=roles), make_participants(THREE_MODELS))
         assert [who.role for who in made.participants] == given
 
     def test_a_directed_discussion_has_the_turns_that_were_asked_for_or_ten(self) -> None:
         assert build_run_plan(
-            options(mode="directed", turns=3), make_participants(THREE)
-        ).directed == Directed(turns=3)
-        assert build_run_plan(options(mode="directed"), make_participants(THREE)).directed == Directed(
-            turns=10
-        )
+            make_options(mode="directed", turns=3), make_participants(THREE_MODELS)
+        ).directed == DirectedOptions(turns=3)
+        assert build_run_plan(
+            make_options(mode="directed"), make_participants(THREE_MODELS)
+        ).directed == DirectedOptions(turns=10)
 
     def test_in_other_modes_nobody_has_a_role(self) -> None:
-        assert {who.role for who in build_run_plan(options(), make_participants(THREE)).participants} == {
-            None
-        }
+        assert {
+            who.role for who in build_run_plan(make_options(), make_participants(THREE_MODELS)).participants
+        } == {None}
 
     def test_how_to_ask_is_the_same_for_all(self) -> None:
         made = build_run_plan(
-            options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."),
-            make_participants(THREE),
+            make_options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."),
+            make_participants(THREE_MODELS),
         )
         assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {
             (0.5, 9, "low")

@@ -6,12 +6,12 @@ import pytest
 from moot.cli import discord as command
 from moot.settings import DiscordSettings, Settings
 from moot.types.errors import BadSettings, FeatureUnavailable
-from tests.cli.process import Moot, complaint
-from tests.discord.parley import parley
+from tests.cli.process import MootCli, usage_error_text
+from tests.discord.parley import open_bot_session
 
 
-def test_without_a_token_it_is_said_where_to_get_one(moot: Moot) -> None:
-    assert "MOOT_DISCORD_TOKEN" in complaint(moot("discord", "--port", "0"))
+def test_without_a_token_it_is_said_where_to_get_one(moot: MootCli) -> None:
+    assert "MOOT_DISCORD_TOKEN" in usage_error_text(moot("discord", "--port", "0"))
 
 
 def test_without_discord_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,9 +24,9 @@ def test_without_discord_py_it_is_said_what_to_install(monkeypatch: pytest.Monke
 async def test_the_account_that_owns_and_pays_can_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch, joined=False, user="ada") as here:
+    async with open_bot_session(tmp_path, monkeypatch, joined=False, user="ada") as here:
         with pytest.raises(BadSettings, match="moot user add ada"):
-            await command.build_discord_deps(here.house, here.settings)
-        ada = await here.house.accounts.create_account("ada", "correct horse")
-        premises = await command.build_discord_deps(here.house, here.settings)
+            await command.build_discord_deps(here.services, here.settings)
+        ada = await here.services.accounts.create_account("ada", "correct horse")
+        premises = await command.build_discord_deps(here.services, here.settings)
         assert (premises.caller.account, premises.caller.tenant) == (ada.id, ada.tenant)

@@ -8,17 +8,17 @@ from inline_snapshot import snapshot
 from moot.cli import doctor
 from moot.providers.registry import Registry
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
-from tests.cli.process import NOBODY, Moot
-from tests.taking import KEY, LabServer
+from tests.cli.process import UNREACHABLE_URL, MootCli
+from tests.taking import API_KEY, ProviderServerSetup
 
 
-def findings(printed: str) -> dict[str, tuple[str, str]]:
+def parse_provider_checks(output: str) -> dict[str, tuple[str, str]]:
     """Read the mark and the words of each provider."""
-    lines = [line.split(maxsplit=2) for line in printed.split("\n\n", maxsplit=1)[0].splitlines()]
+    lines = [line.split(maxsplit=2) for line in output.split("\n\n", maxsplit=1)[0].splitlines()]
     return {provider: (mark, words) for mark, provider, words in lines}
 
 
-def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
+def test_on_a_machine_without_keys_it_says_what_to_set(moot: MootCli) -> None:
     done = moot("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.sub(r"\b\d+ scripts", "N scripts", done.stdout) == snapshot("""\
@@ -41,33 +41,35 @@ Without any: moot ask "Say hello" -m local/smollm2
 """)
 
 
-async def test_a_server_on_this_machine_works_and_is_advised(moot: Moot, lab: LabServer) -> None:
-    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
+async def test_a_server_on_this_machine_works_and_is_advised(
+    moot: MootCli, provider_server: ProviderServerSetup
+) -> None:
+    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
     assert done.returncode == 0
-    assert findings(done.stdout)["ollama"] == (
+    assert parse_provider_checks(done.stdout)["ollama"] == (
         "✓",
         f"Works: {len(BUILT_IN_SCRIPTS)} models (echo, slow, steady, …).",
     )
-    assert findings(done.stdout)["vllm"] == ("·", f"Not running at {NOBODY}.")
+    assert parse_provider_checks(done.stdout)["vllm"] == ("·", f"Not running at {UNREACHABLE_URL}.")
     assert done.stdout.endswith(
         'Try: moot ask "Say hello" -m ollama/MODEL   (`moot models ollama` lists them)\n'
     )
 
 
-async def test_a_server_without_models_is_told(moot: Moot, lab: LabServer) -> None:
-    lab.lab.scripts.by_name.clear()
-    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
-    assert findings(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
+async def test_a_server_without_models_is_told(moot: MootCli, provider_server: ProviderServerSetup) -> None:
+    provider_server.fake_server.scripts.by_name.clear()
+    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
+    assert parse_provider_checks(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
 
 
-def test_a_key_that_cannot_be_one_is_wrong(moot: Moot) -> None:
+def test_a_key_that_cannot_be_one_is_wrong(moot: MootCli) -> None:
     done = moot("doctor", OPENAI_API_KEY="two\nlines")
     assert done.returncode == 1
-    assert findings(done.stdout)["openai"] == (
+    assert parse_provider_checks(done.stdout)["openai"] == (
         "✗",
         "The key in OPENAI_API_KEY has a line break or control character in it.",
     )
-    assert findings(done.stdout)["scripted"][0] == "✓"
+    assert parse_provider_checks(done.stdout)["scripted"][0] == "✓"
 
 
 async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
@@ -81,16 +83,18 @@ async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
     assert finding == doctor.ProviderCheck("ollama", "broken", "ollama did not answer within 0.05 s.")
 
 
-async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabServer) -> None:
-    moot.write(
+async def test_what_does_not_work_is_told_with_its_cause(
+    moot: MootCli, provider_server: ProviderServerSetup
+) -> None:
+    moot.write_file(
         "moot.toml",
-        f'[providers.away]\napi = "openai"\nbase_url = "{NOBODY}"\n'
-        f'[providers.lost]\napi = "openai"\nbase_url = "{lab.url}/nowhere"\nkey_env = "LOST_API_KEY"\n'
+        f'[providers.away]\napi = "openai"\nbase_url = "{UNREACHABLE_URL}"\n'
+        f'[providers.lost]\napi = "openai"\nbase_url = "{provider_server.url}/nowhere"\nkey_env = "LOST_API_KEY"\n'
         "[providers.vague]\n"
-        f'[providers.openai]\nbase_url = "{lab.url}/v1"\n',
+        f'[providers.openai]\nbase_url = "{provider_server.url}/v1"\n',
     )
-    done = await asyncio.to_thread(moot, "doctor", OPENAI_API_KEY=KEY, LOST_API_KEY=KEY)
-    found = findings(done.stdout)
+    done = await asyncio.to_thread(moot, "doctor", OPENAI_API_KEY=API_KEY, LOST_API_KEY=API_KEY)
+    found = parse_provider_checks(done.stdout)
     assert done.returncode == 1
     assert found["away"] == ("✗", "Nothing answers for away at 127.0.0.1:1: is it running?")
     assert found["lost"][0] == "✗"
@@ -98,11 +102,11 @@ async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabSer
     assert found["vague"] == ("✗", '[providers.vague] needs api = "openai", "anthropic" or "google".')
     assert found["openai"][0] == "·"
     assert "OPENAI_API_KEY belongs to api.openai.com" in found["openai"][1]
-    assert KEY not in done.stdout + done.stderr
+    assert API_KEY not in done.stdout + done.stderr
 
 
-def test_a_fallback_that_nobody_offers_is_found(moot: Moot) -> None:
-    moot.write("moot.toml", '[fallback]\n"scripted/echo" = ["scripted/stedy"]\n')
+def test_a_fallback_that_nobody_offers_is_found(moot: MootCli) -> None:
+    moot.write_file("moot.toml", '[fallback]\n"scripted/echo" = ["scripted/stedy"]\n')
     done = moot("doctor")
     assert done.returncode == 1
     assert "✗ [fallback]" in done.stdout

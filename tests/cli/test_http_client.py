@@ -14,34 +14,36 @@ from moot.cli.connect import ServerAddress
 from moot.cli.http_client import ApiClient, DiscussionList
 from moot.types.errors import ServerUnreachable, UsageError
 from moot.types.events import Event, RunEnded, RunStarted
-from tests.terminal.dialogue import says, sits_down
+from tests.terminal.dialogue import run_started, text_delta
 
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Server:
+class FakeServer:
     """Answers each call with the next of `answers`; the last one is for all that follow."""
 
     def __init__(self) -> None:
-        self.answers: list[Answer] = []
-        self.calls: list[web.Request] = []
-        self.said: list[str] = []
+        self.handlers: list[RequestHandler] = []
+        self.requests: list[web.Request] = []
+        self.notices: list[str] = []
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        self.calls.append(request)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self.requests.append(request)
+        answer = self.handlers.pop(0) if len(self.handlers) > 1 else self.handlers[0]
         return await answer(request)
 
     @asynccontextmanager
-    async def api(self, token: str | None = None, patience: float = 60.0) -> AsyncIterator[ApiClient]:
-        async with ApiClient(ServerAddress(self.url, token), self.said.append, patience) as api:
+    async def connect_client(
+        self, token: str | None = None, max_wait_seconds: float = 60.0
+    ) -> AsyncIterator[ApiClient]:
+        async with ApiClient(ServerAddress(self.url, token), self.notices.append, max_wait_seconds) as api:
             yield api
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    server = Server()
+async def server() -> AsyncIterator[FakeServer]:
+    server = FakeServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app)
@@ -53,80 +55,82 @@ async def server() -> AsyncIterator[Server]:
     await runner.cleanup()
 
 
-def says_(status: int, body: Any, **headers: str) -> Answer:
-    async def answer(_: web.Request) -> web.StreamResponse:
+def json_response(status: int, body: Any, **headers: str) -> RequestHandler:
+    async def respond(_: web.Request) -> web.StreamResponse:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return web.Response(status=status, body=msgspec.json.encode(body), headers=sent)
 
-    return answer
+    return respond
 
 
-def streams(*events: Event, first: int = 1, breaks: bool = False) -> Answer:
-    async def answer(request: web.Request) -> web.StreamResponse:
+def event_stream_response(
+    *events: Event, first_seq: int = 1, closes_connection: bool = False
+) -> RequestHandler:
+    async def respond(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b": still here\n\n")
-        for seq, event in enumerate(events, first):
+        for seq, event in enumerate(events, first_seq):
             data = msgspec.json.encode(msgspec.structs.replace(event, seq=seq))
             await response.write(b"id: %d\ndata: %s\n\n" % (seq, data))
         await response.write(b'data: {"type": "of_a_newer_server"}\n\n')
-        if breaks and request.transport is not None:
+        if closes_connection and request.transport is not None:
             request.transport.close()
         return response
 
-    return answer
+    return respond
 
 
-NOTHING = says_(200, {"discussions": []})
+EMPTY_DISCUSSION_LIST = json_response(200, {"discussions": []})
 
 
-async def test_the_token_goes_along_and_a_post_is_done_once(server: Server) -> None:
-    server.answers = [NOTHING]
-    async with server.api("moot_x") as api:
+async def test_the_token_goes_along_and_a_post_is_done_once(server: FakeServer) -> None:
+    server.handlers = [EMPTY_DISCUSSION_LIST]
+    async with server.connect_client("moot_x") as api:
         await api.post("/api/x", DiscussionList, {"a": 1})
-    (call,) = server.calls
+    (call,) = server.requests
     assert call.headers["Authorization"] == "Bearer moot_x"
     assert call.headers["Content-Type"] == "application/json"
     assert call.headers["Idempotency-Key"]
 
 
-async def test_a_refusal_is_raised_in_the_servers_words(server: Server) -> None:
-    server.answers = [
-        says_(404, {"detail": "There is no discussion 'x'."}),
-        says_(400, {"detail": "mode: No.", "errors": [{"field": "mode", "message": "No."}]}),
-        says_(404, "not found"),
+async def test_a_refusal_is_raised_in_the_servers_words(server: FakeServer) -> None:
+    server.handlers = [
+        json_response(404, {"detail": "There is no discussion 'x'."}),
+        json_response(400, {"detail": "mode: No.", "errors": [{"field": "mode", "message": "No."}]}),
+        json_response(404, "not found"),
     ]
-    async with server.api() as api:
+    async with server.connect_client() as api:
         for words in ("There is no discussion 'x'.", "No.", "This is no Moot server"):
             with pytest.raises(UsageError, match=words):
                 await api.get("/api/x", DiscussionList)
 
 
-async def test_whoever_is_not_let_in_is_told_what_to_set(server: Server) -> None:
-    server.answers = [says_(401, {})]
-    async with server.api() as api:
+async def test_whoever_is_not_let_in_is_told_what_to_set(server: FakeServer) -> None:
+    server.handlers = [json_response(401, {})]
+    async with server.connect_client() as api:
         with pytest.raises(UsageError, match="does not let you in: set MOOT_TOKEN"):
             await api.check_connection()
 
 
-async def test_a_server_that_is_busy_is_asked_again(server: Server) -> None:
-    server.answers = [says_(429, {}, Retry_After="0"), NOTHING]
-    async with server.api() as api:
+async def test_a_server_that_is_busy_is_asked_again(server: FakeServer) -> None:
+    server.handlers = [json_response(429, {}, Retry_After="0"), EMPTY_DISCUSSION_LIST]
+    async with server.connect_client() as api:
         assert (await api.get("/api/x", DiscussionList)).discussions == ()
-    assert server.said == ["This is too much at once for the server: it is asked again in 0 s."]
+    assert server.notices == ["This is too much at once for the server: it is asked again in 0 s."]
 
 
-async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server: Server) -> None:
-    server.answers = [says_(503, {}), says_(503, {}), NOTHING]
-    async with server.api() as api:
+async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server: FakeServer) -> None:
+    server.handlers = [json_response(503, {}), json_response(503, {}), EMPTY_DISCUSSION_LIST]
+    async with server.connect_client() as api:
         await api.post("/api/x", DiscussionList)
-    assert len({call.headers["Idempotency-Key"] for call in server.calls}) == 1
-    assert server.said == ["The server does not answer; trying again.", "The server is back."]
+    assert len({call.headers["Idempotency-Key"] for call in server.requests}) == 1
+    assert server.notices == ["The server does not answer; trying again.", "The server is back."]
 
 
-async def test_nobody_is_waited_for_longer_than_patience_lasts(server: Server) -> None:
-    server.answers = [says_(503, {})]
-    async with server.api(patience=0.0) as api:
+async def test_nobody_is_waited_for_longer_than_patience_lasts(server: FakeServer) -> None:
+    server.handlers = [json_response(503, {})]
+    async with server.connect_client(patience=0.0) as api:
         with pytest.raises(ServerUnreachable, match="goes on where you are"):
             await api.get("/api/x", DiscussionList)
 
@@ -137,37 +141,42 @@ async def test_where_nobody_is_at_first_that_is_said_at_once() -> None:
             await api.check_connection()
 
 
-async def test_a_run_is_heard_to_its_end(server: Server) -> None:
-    server.answers = [streams(sits_down("a/one"), says("alpha", "Yes."), RunEnded(status="completed"))]
-    async with server.api() as api:
+async def test_a_run_is_heard_to_its_end(server: FakeServer) -> None:
+    server.handlers = [
+        event_stream_response(run_started("a/one"), text_delta("alpha", "Yes."), RunEnded(status="completed"))
+    ]
+    async with server.connect_client() as api:
         heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [type(event).__name__ for event in heard] == ["RunStarted", "TextDelta", "RunEnded"]
-    assert server.said == []
+    assert server.notices == []
 
 
-async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: Server) -> None:
-    server.answers = [
-        streams(sits_down("a/one"), says("alpha", "Yes, "), breaks=True),
-        says_(503, {}),
-        streams(says("alpha", "so."), RunEnded(status="completed"), first=3),
+async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: FakeServer) -> None:
+    server.handlers = [
+        event_stream_response(run_started("a/one"), text_delta("alpha", "Yes, "), closes_connection=True),
+        json_response(503, {}),
+        event_stream_response(text_delta("alpha", "so."), RunEnded(status="completed"), first_seq=3),
     ]
-    async with server.api() as api:
+    async with server.connect_client() as api:
         heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [event.seq for event in heard] == [1, 2, 3, 4]
-    assert [call.query["after"] for call in server.calls] == ["0", "2", "2"]
-    assert server.said == ["The server does not answer; trying again.", "The server is back."]
+    assert [call.query["after"] for call in server.requests] == ["0", "2", "2"]
+    assert server.notices == ["The server does not answer; trying again.", "The server is back."]
 
 
-async def test_a_run_of_which_all_was_heard_is_over(server: Server) -> None:
-    server.answers = [streams(sits_down("a/one"), breaks=True), says_(204, {})]
-    async with server.api() as api:
+async def test_a_run_of_which_all_was_heard_is_over(server: FakeServer) -> None:
+    server.handlers = [
+        event_stream_response(run_started("a/one"), closes_connection=True),
+        json_response(204, {}),
+    ]
+    async with server.connect_client() as api:
         heard = [event async for events in api.stream_events("run_x") for event in events]
     assert [type(event) for event in heard] == [RunStarted]
 
 
-async def test_a_run_that_is_not_there_is_told(server: Server) -> None:
-    server.answers = [says_(404, {"detail": "There is no run 'run_x'."})]
-    async with server.api() as api:
+async def test_a_run_that_is_not_there_is_told(server: FakeServer) -> None:
+    server.handlers = [json_response(404, {"detail": "There is no run 'run_x'."})]
+    async with server.connect_client() as api:
         with pytest.raises(UsageError, match="There is no run"):
             _ = [events async for events in api.stream_events("run_x")]
 

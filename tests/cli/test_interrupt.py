@@ -7,26 +7,26 @@ from inline_snapshot import snapshot
 
 from moot.providers.scripted.scripts import SAMPLE_ANSWER
 from moot.types.events import Event, RunEnded, TurnEnded
-from tests.cli.process import SECONDS, Moot, heard, taken
+from tests.cli.process import TIMEOUT_SECONDS, MootCli, read_until, wait_until_pipe_is_empty
 
 decode = msgspec.json.Decoder(Event).decode
 
 
 @pytest.fixture
-def pausing(moot: Moot) -> Moot:
+def pausing_moot(moot: MootCli) -> MootCli:
     """Let the scripted model stop after its first words for as long as a test may take."""
-    moot.write("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\npace = 600.0\n')
-    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
+    moot.write_file("talk.toml", f'[pausing]\nanswer = """{SAMPLE_ANSWER}"""\npace = 600.0\n')
+    moot.write_file("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
     return moot
 
 
 class TestCtrlC:
-    def test_what_came_is_kept(self, pausing: Moot) -> None:
-        with pausing.running("ask", "hi", "-m", "scripted/pausing") as process:
+    def test_what_came_is_kept(self, pausing_moot: MootCli) -> None:
+        with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing") as process:
             assert process.stdout
-            came = heard(process.stdout.fileno(), SAMPLE_ANSWER[:8])
+            came = read_until(process.stdout.fileno(), SAMPLE_ANSWER[:8])
             process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
+            rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
         printed = came + rest.decode()
         assert process.returncode == 130
         assert err == b"moot: Stopped.\n"
@@ -34,13 +34,13 @@ class TestCtrlC:
         assert SAMPLE_ANSWER.startswith(printed.rstrip("\n"))
         assert len(printed) < len(SAMPLE_ANSWER)
 
-    def test_what_several_said_is_kept(self, talk: Moot) -> None:
+    def test_what_several_said_is_kept(self, scripted_moot: MootCli) -> None:
         models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
-        with talk.running("ask", "hi", *models) as process:
+        with scripted_moot.start_process("ask", "hi", *models) as process:
             assert process.stdout
-            came = heard(process.stdout.fileno(), "Here at last.")
+            came = read_until(process.stdout.fileno(), "Here at last.")
             process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
+            rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
         assert (process.returncode, err) == (130, b"")
         assert came + rest.decode() == snapshot("""\
 === Alpha · scripted/late ===
@@ -55,12 +55,12 @@ A table
 
 """)
 
-    def test_the_events_say_it_too(self, pausing: Moot) -> None:
-        with pausing.running("ask", "hi", "-m", "scripted/pausing", "--json") as process:
+    def test_the_events_say_it_too(self, pausing_moot: MootCli) -> None:
+        with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing", "--json") as process:
             assert process.stdout
-            came = heard(process.stdout.fileno(), "text_delta")
+            came = read_until(process.stdout.fileno(), "text_delta")
             process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
+            rest, err = process.communicate(timeout=TIMEOUT_SECONDS)
         *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
         assert (process.returncode, err) == (130, b"")
         assert isinstance(turn, TurnEnded)
@@ -69,14 +69,14 @@ A table
         assert run.status == "stopped"
 
 
-def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
+def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: MootCli) -> None:
     read, write = os.pipe()
     try:
-        with moot.running("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
+        with moot.start_process("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
             os.write(write, b"Some words, and ")
-            taken(read)
+            wait_until_pipe_is_empty(read)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=SECONDS) == 130
+            assert process.wait(timeout=TIMEOUT_SECONDS) == 130
     finally:
         os.close(read)
         os.close(write)
@@ -85,11 +85,11 @@ def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
 @pytest.mark.parametrize(
     "words", [pytest.param("Tell me a long story.", marks=pytest.mark.slow), "The quick brown fox. " * 300]
 )
-def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: Moot, words: str) -> None:
-    with moot.running("ask", words, "-m", "local/smollm2", "--json") as process:
+def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: MootCli, words: str) -> None:
+    with moot.start_process("ask", words, "-m", "local/smollm2", "--json") as process:
         assert process.stdout is not None
-        heard(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")
+        read_until(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=SECONDS) == 130
+        assert process.wait(timeout=TIMEOUT_SECONDS) == 130
         assert process.stderr is not None
         assert b"FATAL" not in process.stderr.read()

@@ -5,15 +5,28 @@ import sys
 import pytest
 
 from moot import __version__
-from tests.cli.process import SCRIPT, SECONDS, Moot
+from tests.cli.process import MOOT_SCRIPT, TIMEOUT_SECONDS, MootCli
 
-HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop", "sqlalchemy", "litestar", "mcp")
-HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.main import app; app(standalone_mode=False)"
+HEAVY_LIBRARIES = (
+    "aiohttp",
+    "rich.live",
+    "genai_prices",
+    "xllamacpp",
+    "uvloop",
+    "sqlalchemy",
+    "litestar",
+    "mcp",
+)
+HELP_PROGRAM = (
+    "import sys; sys.argv = ['moot', '--help']; from moot.cli.main import app; app(standalone_mode=False)"
+)
 
 
-def imported_by(code: str) -> set[str]:
+def loaded_libraries(code: str) -> set[str]:
     """Run code in a new interpreter and return which of the heavy libraries it loaded."""
-    probe = f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY!r} if name in sys.modules))"
+    probe = (
+        f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY_LIBRARIES!r} if name in sys.modules))"
+    )
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", probe], capture_output=True, text=True, timeout=120, check=True
     )
@@ -21,7 +34,7 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_the_probe_sees_what_is_loaded() -> None:
-    assert imported_by("import aiohttp") == {"aiohttp"}
+    assert loaded_libraries("import aiohttp") == {"aiohttp"}
 
 
 @pytest.mark.parametrize(
@@ -29,32 +42,32 @@ def test_the_probe_sees_what_is_loaded() -> None:
     [
         pytest.param("import moot", marks=pytest.mark.slow, id="moot"),
         pytest.param("import moot.cli.main", marks=pytest.mark.slow, id="app"),
-        pytest.param(HELP, id="help"),  # which imports both
+        pytest.param(HELP_PROGRAM, id="help"),  # which imports both
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
-    assert imported_by(code) == set()
+    assert loaded_libraries(code) == set()
 
 
 def test_a_question_needs_no_database_and_no_server() -> None:
-    assert imported_by("import moot.cli.ask") == {"aiohttp"}
+    assert loaded_libraries("import moot.cli.ask") == {"aiohttp"}
 
 
-def test_help_names_every_command(moot: Moot) -> None:
+def test_help_names_every_command(moot: MootCli) -> None:
     done = moot("--help")
     assert done.returncode == 0
     for command in ("ask", "models", "doctor", "lab", "--version"):
         assert f"  {command}  " in done.stdout
 
 
-def test_without_a_command_there_is_help(moot: Moot) -> None:
+def test_without_a_command_there_is_help(moot: MootCli) -> None:
     done = moot()
     assert done.returncode == 2
     assert "Usage: moot" in done.stdout + done.stderr
 
 
-def test_version(moot: Moot) -> None:
-    done = moot.cold("--version")
+def test_version(moot: MootCli) -> None:
+    done = moot.run_script("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
 
@@ -66,7 +79,7 @@ def test_version(moot: Moot) -> None:
         (("ask", "hi", "--temperature", "3"), "--temperature"),
     ],
 )
-def test_a_slip_in_the_options_is_named(moot: Moot, arguments: tuple[str, ...], named: str) -> None:
+def test_a_slip_in_the_options_is_named(moot: MootCli, arguments: tuple[str, ...], named: str) -> None:
     done = moot(*arguments)
     assert done.returncode == 2
     assert named in done.stderr
@@ -74,12 +87,12 @@ def test_a_slip_in_the_options_is_named(moot: Moot, arguments: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("arguments", [("models",), ("lab", "list"), ("ask", "hi", "-m", "scripted/echo")])
-def test_a_reader_who_is_gone_is_no_error_of_ours(moot: Moot, arguments: tuple[str, ...]) -> None:
+def test_a_reader_who_is_gone_is_no_error_of_ours(moot: MootCli, arguments: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
-    with moot.running(*arguments, stdout=write) as process:
+    with moot.start_process(*arguments, stdout=write) as process:
         os.close(write)
-        process.wait(timeout=SECONDS)
+        process.wait(timeout=TIMEOUT_SECONDS)
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
@@ -88,19 +101,19 @@ def test_a_reader_who_is_gone_is_no_error_of_ours(moot: Moot, arguments: tuple[s
     "closed",
     ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-"))],
 )
-def test_closed_descriptors_do_not_matter(moot: Moot, closed: str) -> None:
+def test_closed_descriptors_do_not_matter(moot: MootCli, closed: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own script
-        ["/bin/bash", "-c", f"{SCRIPT} ask hi -m scripted/echo --usage {closed}"],
+        ["/bin/bash", "-c", f"{MOOT_SCRIPT} ask hi -m scripted/echo --usage {closed}"],
         env=moot.environment,
         cwd=moot.folder,
         capture_output=True,
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
 
 
-def test_output_in_another_encoding_is_still_output(moot: Moot) -> None:
-    done = moot.cold("lab", "list", PYTHONIOENCODING="ascii")
+def test_output_in_another_encoding_is_still_output(moot: MootCli) -> None:
+    done = moot.run_script("lab", "list", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

@@ -2,69 +2,73 @@ import asyncio
 
 from moot.providers import discovery
 from moot.providers.scripted.scripts import Script
-from tests.cli.process import Moot, complaint
-from tests.taking import KEY, LabServer
+from tests.cli.process import MootCli, usage_error_text
+from tests.taking import API_KEY, ProviderServerSetup
 
 
-def patient() -> None:
+def extend_discovery_timeout() -> None:
     """Give servers on this machine time to answer, in the process of `moot`."""
     discovery.PROBE_TIMEOUT_SECONDS = 60.0
 
 
 class TestDefaultModel:
-    def test_without_keys_the_embedded_model_is_asked_and_called_what_it_is(self, moot: Moot) -> None:
+    def test_without_keys_the_embedded_model_is_asked_and_called_what_it_is(self, moot: MootCli) -> None:
         done = moot("ask", "Say hello", "--max-tokens", "8")
         assert done.returncode == 0
         assert done.stdout.strip()
         assert done.stderr.startswith("moot: asking local/smollm2, ")
         assert done.stderr.count("a tiny demonstration model") == 1
 
-    def test_that_of_the_settings_is_asked_without_a_word(self, moot: Moot) -> None:
-        moot.write("moot.toml", 'model = "scripted/echo"')
-        done = moot("ask", "hi", OPENAI_API_KEY=KEY)
+    def test_that_of_the_settings_is_asked_without_a_word(self, moot: MootCli) -> None:
+        moot.write_file("moot.toml", 'model = "scripted/echo"')
+        done = moot("ask", "hi", OPENAI_API_KEY=API_KEY)
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
-    async def test_one_that_there_is_a_key_for_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        lab.add(**{"gpt-5-mini": Script(answer="I am {model}.")})
+    async def test_one_that_there_is_a_key_for_is_asked(
+        self, moot: MootCli, provider_server: ProviderServerSetup
+    ) -> None:
+        provider_server.add_scripts(**{"gpt-5-mini": Script(answer="I am {model}.")})
         done = await asyncio.to_thread(
             moot,
             "ask",
             "hi",
-            OPENAI_API_KEY=KEY,
-            OPENAI_BASE_URL=f"{lab.url}/v1",
-            OLLAMA_BASE_URL=f"{lab.url}/v1",
+            OPENAI_API_KEY=API_KEY,
+            OPENAI_BASE_URL=f"{provider_server.url}/v1",
+            OLLAMA_BASE_URL=f"{provider_server.url}/v1",
         )
         assert (done.returncode, done.stdout) == (0, "I am gpt-5-mini.\n")
         assert done.stderr == (
             "moot: asking openai/gpt-5-mini, because there is a key for it. Choose with -m provider/model.\n"
         )
-        assert [call.key for call in lab.lab.received_requests] == [KEY]
+        assert [call.key for call in provider_server.fake_server.received_requests] == [API_KEY]
 
-    async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        moot.prepare = patient
-        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{lab.url}/v1")
+    async def test_one_that_runs_on_this_machine_is_asked(
+        self, moot: MootCli, provider_server: ProviderServerSetup
+    ) -> None:
+        moot.prepare = extend_discovery_timeout
+        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
         assert (done.returncode, done.stdout) == (0, "hi\n")
         assert done.stderr == (
             "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"
         )
 
 
-def test_a_fallback_answers_for_a_model_that_cannot_be_asked(moot: Moot) -> None:
-    moot.write("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
+def test_a_fallback_answers_for_a_model_that_cannot_be_asked(moot: MootCli) -> None:
+    moot.write_file("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
     done = moot("ask", "hi", "-m", "openai/gpt-5")
     assert (done.returncode, done.stdout) == (0, "hi\n")
     assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. scripted/echo is asked instead.\n"
 
 
-def test_a_mistake_in_the_settings_is_said_to_be_there(moot: Moot) -> None:
-    moot.write("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
-    assert complaint(moot("ask", "hi")).endswith("It is model in the settings.")
-    assert 'the fallback of "scripted/echo" in the settings' in complaint(
+def test_a_mistake_in_the_settings_is_said_to_be_there(moot: MootCli) -> None:
+    moot.write_file("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
+    assert usage_error_text(moot("ask", "hi")).endswith("It is model in the settings.")
+    assert 'the fallback of "scripted/echo" in the settings' in usage_error_text(
         moot("ask", "hi", "-m", "scripted/echo")
     )
 
 
-def test_a_file_goes_to_those_who_can_read_it(moot: Moot) -> None:
+def test_a_file_goes_to_those_who_can_read_it(moot: MootCli) -> None:
     (moot.folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
-    moot.write("moot.toml", '[fallback]\n"scripted/echo" = ["local/smollm2"]')
+    moot.write_file("moot.toml", '[fallback]\n"scripted/echo" = ["local/smollm2"]')
     assert moot("ask", "hi", "-m", "scripted/echo", "-f", "dot.png").stdout == "hi\n"

@@ -15,11 +15,11 @@ import pytest
 from moot.app.container import Services
 from moot.cli import serve
 from moot.types.errors import DatabaseUnavailable
-from tests.cli.process import Moot, complaint
-from tests.lessons import MIRA, body
-from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
+from tests.cli.process import MootCli, usage_error_text
+from tests.lessons import MIRA, chat_request
+from tests.serving import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
 
-TALK = """\
+SCRIPTS = """\
 [measured]
 answer = "A moot is a meeting at which things are discussed."
 chunk = 4
@@ -29,18 +29,18 @@ answer = "A moot is a meeting. "
 fault = "endless"
 pace = 0.05
 """
-NEW = {"message": "What is a moot?", "participants": ["scripted/measured"]}
-PATIENT = {"message": "What is a moot?", "participants": ["scripted/silence"]}
+NEW_DISCUSSION = {"message": "What is a moot?", "participants": ["scripted/measured"]}
+SILENT_DISCUSSION = {"message": "What is a moot?", "participants": ["scripted/silence"]}
 
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
-    (tmp_path / "talk.toml").write_text(TALK, "utf-8")
-    async with serving(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n') as server:
+    (tmp_path / "talk.toml").write_text(SCRIPTS, "utf-8")
+    async with run_moot_server(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n') as server:
         yield server
 
 
-async def begun(server: MootServer, body: Any) -> str:
+async def start_run(server: MootServer, body: Any) -> str:
     """Open a discussion, and wait until its run has begun."""
     run: str = (await server.post("/api/discussions", body)).body["run"]["id"]
     async with aclosing(server.events(f"/api/runs/{run}/events")) as frames:
@@ -50,9 +50,12 @@ async def begun(server: MootServer, body: Any) -> str:
     raise AssertionError("it did not begin")
 
 
-async def resumed(server: MootServer, run: str) -> None:
+async def wait_for_resume(server: MootServer, run: str) -> None:
     """Wait until a run that was cut off goes on."""
-    async with asyncio.timeout(SECONDS), aclosing(server.events(f"/api/runs/{run}/events")) as frames:
+    async with (
+        asyncio.timeout(SERVER_TIMEOUT_SECONDS),
+        aclosing(server.events(f"/api/runs/{run}/events")) as frames,
+    ):
         async for frame in frames:
             if frame.data.get("kind") == "resumed":
                 return
@@ -62,9 +65,9 @@ async def resumed(server: MootServer, run: str) -> None:
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
 async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Signals) -> None:
     assert (await server.get("/healthz")).text == "ok"
-    server.running.send_signal(word)
-    assert await server.ended() == 0
-    assert server.logged().count("\n") == 1, "all is well, so there is nothing to say"
+    server.running_process.send_signal(word)
+    assert await server.wait_for_exit() == 0
+    assert server.read_log().count("\n") == 1, "all is well, so there is nothing to say"
 
 
 @pytest.mark.slow
@@ -72,11 +75,11 @@ async def test_server_keeps_an_idle_connection_longer_than_its_clients_do(server
     """A server that closes first loses the request that a client sends at the same moment."""
     made: list[str] = []
 
-    async def connected(*_: object) -> None:
+    async def record_connection(*_: object) -> None:
         made.append("a connection")
 
     trace = aiohttp.TraceConfig()
-    trace.on_connection_create_end.append(connected)
+    trace.on_connection_create_end.append(record_connection)
     connector = aiohttp.TCPConnector(keepalive_timeout=60)
     async with aiohttp.ClientSession(server.url, connector=connector, trace_configs=[trace]) as client:
         for pause in (0, 6):  # uvicorn's own limit is 5 seconds
@@ -87,68 +90,68 @@ async def test_server_keeps_an_idle_connection_longer_than_its_clients_do(server
 
 
 async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in(server: MootServer) -> None:
-    run = await begun(server, NEW)
-    reading = asyncio.create_task(server.heard(run))
+    run = await start_run(server, NEW_DISCUSSION)
+    reading = asyncio.create_task(server.run_events(run))
     async with aclosing(server.events("/api/events")) as changes:
         await anext(changes)
-        server.running.send_signal(signal.SIGTERM)
-        refused = await server.post("/api/discussions", NEW)
+        server.running_process.send_signal(signal.SIGTERM)
+        refused = await server.post("/api/discussions", NEW_DISCUSSION)
         while refused.status == 201:  # it has not heard yet
-            refused = await server.post("/api/discussions", NEW)
+            refused = await server.post("/api/discussions", NEW_DISCUSSION)
         assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
         assert (await reading)[-1]["status"] == "completed"
         async for _ in changes:
             pass  # it ends in good form, or this would raise
-    assert await server.ended() == 0
+    assert await server.wait_for_exit() == 0
 
 
 async def test_a_turn_whose_state_is_with_the_client_is_interrupted(server: MootServer) -> None:
     told = []
-    asked = body(MIRA, model="scripted/unending")
+    asked = chat_request(MIRA, model="scripted/unending")
     async for frame in server.events("/api/stateless/chat", body=asked):
         told.append(frame.event)
         if told.count("text_delta") == 1 and frame.event == "text_delta":
-            server.running.send_signal(signal.SIGTERM)
+            server.running_process.send_signal(signal.SIGTERM)
     assert told[-2:] == ["agent_end", "error"]
     assert frame.data["data"]["message"] == "Request interrupted"
-    assert await server.ended() == 0
-    assert server.logged().count("\n") == 1, "nothing is left over"
+    assert await server.wait_for_exit() == 0
+    assert server.read_log().count("\n") == 1, "nothing is left over"
 
 
 async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootServer) -> None:
-    run = await begun(server, PATIENT)
-    server.running.send_signal(signal.SIGTERM)
-    refused = await server.post("/api/discussions", PATIENT)
+    run = await start_run(server, SILENT_DISCUSSION)
+    server.running_process.send_signal(signal.SIGTERM)
+    refused = await server.post("/api/discussions", SILENT_DISCUSSION)
     while refused.status != 503:
-        refused = await server.post("/api/discussions", PATIENT)
-    server.running.send_signal(signal.SIGTERM)
-    assert await server.ended() == 0
-    assert "runs are left to the next server" in server.logged()
+        refused = await server.post("/api/discussions", SILENT_DISCUSSION)
+    server.running_process.send_signal(signal.SIGTERM)
+    assert await server.wait_for_exit() == 0
+    assert "runs are left to the next server" in server.read_log()
 
     await server.start()
-    await resumed(server, run)
+    await wait_for_resume(server, run)
     assert (await server.get(f"/api/runs/{run}")).body["status"] == "running"
     await server.post(f"/api/runs/{run}/stop")
-    assert (await server.heard(run))[-1]["status"] == "stopped"
+    assert (await server.run_events(run))[-1]["status"] == "stopped"
 
 
-class Leaving:
+class FakeServices:
     """What of a house is asked when its server leaves: no run goes on, and `leave` does what the test says."""
 
-    def __init__(self, leave: Callable[[], Awaitable[object]]) -> None:
-        self.shutdown_services = leave
+    def __init__(self, shutdown_services: Callable[[], Awaitable[object]]) -> None:
+        self.shutdown_services = shutdown_services
         self.run_manager = SimpleNamespace(executions={})
 
 
-async def refused() -> None:
+async def raise_database_unavailable() -> None:
     raise DatabaseUnavailable("The database is away.")
 
 
-async def waiting() -> None:
+async def wait_forever() -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("leave", [refused, waiting])
+@pytest.mark.parametrize("leave", [raise_database_unavailable, wait_forever])
 async def test_server_ends_with_code_0_when_the_database_is_away(
     leave: Callable[[], Awaitable[object]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -156,8 +159,8 @@ async def test_server_ends_with_code_0_when_the_database_is_away(
     monkeypatch.setattr(serve, "LEAVE_SECONDS", 0.01)
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(logging, "shutdown", lambda: codes.append(-1))
-    async with asyncio.timeout(SECONDS):
-        await serve._release_unfinished_runs(cast("Services", Leaving(leave)))
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+        await serve._release_unfinished_runs(cast("Services", FakeServices(leave)))
     assert codes == [-1, 0], "what was logged is written first"
     assert [record.getMessage() for record in caplog.records] == [
         "the database is away: others will find out by themselves that this server has left",
@@ -166,7 +169,7 @@ async def test_server_ends_with_code_0_when_the_database_is_away(
 
 
 async def test_a_second_server_on_the_same_file_is_refused(server: MootServer) -> None:
-    words = complaint(await asyncio.to_thread(server.moot, "serve", "--port", "0"))
+    words = usage_error_text(await asyncio.to_thread(server.moot, "serve", "--port", "0"))
     assert words.startswith("Another moot serve uses ")
     assert "Postgres" in words
     assert (await server.get("/readyz")).status == 200
@@ -178,7 +181,7 @@ async def test_other_sites_and_other_names_are_kept_out(server: MootServer) -> N
         {"Origin": "https://evil.example"},
         {"Sec-Fetch-Site": "cross-site"},
     ):
-        reply = await server.post("/api/discussions", NEW, headers)
+        reply = await server.post("/api/discussions", NEW_DISCUSSION, headers)
         assert (reply.status, reply.headers["Content-Type"]) == (403, "application/problem+json")
     assert (await server.get("/api/discussions")).body["discussions"] == []
 
@@ -189,8 +192,8 @@ async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_p
         await server.start()
         reply = await server.get("/api/discussions")
         assert (reply.status, "/api/login" in reply.body["detail"]) == (401, True)
-        assert "moot user add" in server.logged()
-        assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.logged()
+        assert "moot user add" in server.read_log()
+        assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.read_log()
         page = await server.get("/")  # for everybody
         assert page.status in {200, 503}, "it may not have been built here"
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
@@ -198,7 +201,7 @@ async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_p
         await server.close()
 
 
-def browser(folder: Path, code: int = 0) -> str:
+def make_fake_browser(folder: Path, code: int = 0) -> str:
     """Make a browser that writes down what it is to open."""
     script = folder / "browser"
     script.write_text(f'#!/bin/sh\necho "$1" > "{folder}/opened"\nexit {code}\n', "utf-8")
@@ -206,40 +209,40 @@ def browser(folder: Path, code: int = 0) -> str:
     return f"{script} %s"
 
 
-def opened(folder: Path) -> str:
+def read_opened_url(folder: Path) -> str:
     return (folder / "opened").read_text("utf-8") if (folder / "opened").exists() else ""
 
 
 async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
-    server = MootServer(tmp_path, BROWSER=browser(tmp_path))
+    server = MootServer(tmp_path, BROWSER=make_fake_browser(tmp_path))
     server.arguments.append("--open")
     try:
         await server.start()
-        async with asyncio.timeout(SECONDS):
-            while opened(tmp_path) != f"{server.url}/\n":
-                await asyncio.sleep(LOOK_SECONDS)
-        assert await server.end() == 0
-        assert server.logged().count("\n") == 1
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            while read_opened_url(tmp_path) != f"{server.url}/\n":
+                await asyncio.sleep(POLL_SECONDS)
+        assert await server.terminate() == 0
+        assert server.read_log().count("\n") == 1
     finally:
         await server.close()
 
 
 async def test_without_a_browser_it_is_to_be_opened_by_hand(tmp_path: Path) -> None:
-    server = MootServer(tmp_path, BROWSER=browser(tmp_path, code=1), PATH=str(tmp_path))
+    server = MootServer(tmp_path, BROWSER=make_fake_browser(tmp_path, code=1), PATH=str(tmp_path))
     server.arguments.append("--open")
     try:
         await server.start()
-        async with asyncio.timeout(SECONDS):
-            while f"open {server.url}/ yourself" not in server.logged():
-                await asyncio.sleep(LOOK_SECONDS)
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            while f"open {server.url}/ yourself" not in server.read_log():
+                await asyncio.sleep(POLL_SECONDS)
     finally:
         await server.close()
 
 
-def test_a_port_that_is_taken_is_said_to_be_so(moot: Moot) -> None:
+def test_a_port_that_is_taken_is_said_to_be_so(moot: MootCli) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        words = complaint(moot("serve", "--port", port, XDG_DATA_HOME=str(moot.folder)))
+        words = usage_error_text(moot("serve", "--port", port, XDG_DATA_HOME=str(moot.folder)))
     assert words.startswith(f"Cannot listen on 127.0.0.1, port {port}: ")
     assert words.endswith("Choose another with --port.")
 
@@ -256,20 +259,22 @@ def test_a_port_that_is_taken_is_said_to_be_so(moot: Moot) -> None:
     ],
 )
 def test_what_is_not_right_is_said_in_a_line(
-    moot: Moot, arguments: tuple[str, ...], environment: dict[str, str], words: str
+    moot: MootCli, arguments: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:
-    told = complaint(moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment))
+    told = usage_error_text(
+        moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment)
+    )
     assert words in told
 
 
-def test_another_secret_than_the_first_is_refused(moot: Moot) -> None:
+def test_another_secret_than_the_first_is_refused(moot: MootCli) -> None:
     data, first, other = (
         str(moot.folder),
         "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u",
         "Qw7eRt5yUi3oPa1sDf9gHj2kLz4xCv6b",
     )
-    with moot.running("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=first) as process:
+    with moot.start_process("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=first) as process:
         assert process.stderr
         assert b"listening" in process.stderr.readline()
-    told = complaint(moot("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=other))
+    told = usage_error_text(moot("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=other))
     assert "another secret" in told

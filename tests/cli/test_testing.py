@@ -5,19 +5,19 @@ import socket
 import pytest
 
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS
-from tests.cli.process import SECONDS, Moot, complaint, heard
+from tests.cli.process import TIMEOUT_SECONDS, MootCli, read_until, usage_error_text
 
-TALK = '[greeter]\nanswer = "Hello, {question}!"\n[broken]\nfault = "server_error"\n'
+SCRIPTS = '[greeter]\nanswer = "Hello, {question}!"\n[broken]\nfault = "server_error"\n'
 
 
 class TestServe:
-    def test_it_is_asked_in_three_formats(self, moot: Moot) -> None:
-        moot.write("talk.toml", TALK)
-        with moot.running("lab", "serve", "--port", "0", "--script", "talk.toml") as process:
+    def test_it_is_asked_in_three_formats(self, moot: MootCli) -> None:
+        moot.write_file("talk.toml", SCRIPTS)
+        with moot.start_process("lab", "serve", "--port", "0", "--script", "talk.toml") as process:
             assert process.stdout
-            said = heard(process.stdout.fileno(), "Ctrl-C ends it.")
+            said = read_until(process.stdout.fileno(), "Ctrl-C ends it.")
             url = re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
-            moot.write(
+            moot.write_file(
                 "moot.toml",
                 f'[providers.one]\napi = "openai"\nbase_url = "{url}/v1"\n'
                 f'[providers.two]\napi = "anthropic"\nbase_url = "{url}/v1"\n'
@@ -30,36 +30,36 @@ class TestServe:
             assert f"=== {name} · {model}/greeter ===\nHello, world!\n" in done.stdout
             assert f"moot: {name} · {model}/greeter: 2 in, 4 out, cost unknown, " in done.stderr
 
-    def test_the_settings_that_it_prints_work(self, moot: Moot) -> None:
-        with moot.running("lab", "serve", "--port", "0") as process:
+    def test_the_settings_that_it_prints_work(self, moot: MootCli) -> None:
+        with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
-            said = heard(process.stdout.fileno(), "Ctrl-C ends it.")
-            moot.write("moot.toml", said[said.index("[providers.lab]") : said.index("Ctrl-C")])
+            said = read_until(process.stdout.fileno(), "Ctrl-C ends it.")
+            moot.write_file("moot.toml", said[said.index("[providers.lab]") : said.index("Ctrl-C")])
             done = moot("ask", "hi", "-m", "lab/echo")
         assert said.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
-    def test_ctrl_c_ends_it(self, moot: Moot) -> None:
-        with moot.running("lab", "serve", "--port", "0") as process:
+    def test_ctrl_c_ends_it(self, moot: MootCli) -> None:
+        with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
-            port = int(heard(process.stdout.fileno(), "Ctrl-C").split("127.0.0.1:")[1].split()[0])
-            socket.create_connection(("127.0.0.1", port), SECONDS).close()
+            port = int(read_until(process.stdout.fileno(), "Ctrl-C").split("127.0.0.1:")[1].split()[0])
+            socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS).close()
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=SECONDS)
+            _, err = process.communicate(timeout=TIMEOUT_SECONDS)
         assert (process.returncode, err) == (130, b"")
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), SECONDS)
+            socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS)
 
-    def test_a_port_that_is_taken_is_told(self, moot: Moot) -> None:
+    def test_a_port_that_is_taken_is_told(self, moot: MootCli) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            said = complaint(moot("lab", "serve", "--port", str(port)))
+            said = usage_error_text(moot("lab", "serve", "--port", str(port)))
         assert said.startswith(f"Port {port} cannot be used, ")
         assert said.endswith("Choose another with --port.")
 
 
 class TestList:
-    def test_every_script_is_listed_with_what_goes_wrong(self, moot: Moot) -> None:
+    def test_every_script_is_listed_with_what_goes_wrong(self, moot: MootCli) -> None:
         done = moot("lab", "list")
         listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
         assert (done.returncode, done.stderr) == (0, "")
@@ -67,8 +67,8 @@ class TestList:
         assert listed["echo"] == "answers as written"
         assert listed["reset"] == SCRIPT_FAULTS["reset"]
 
-    def test_scripts_of_ones_own_are_listed_too(self, moot: Moot) -> None:
-        moot.write("talk.yaml", "greeter: {answer: Hello}\necholess: {fault: silence}\n")
+    def test_scripts_of_ones_own_are_listed_too(self, moot: MootCli) -> None:
+        moot.write_file("talk.yaml", "greeter: {answer: Hello}\necholess: {fault: silence}\n")
         listed = moot("lab", "list", "--script", "talk.yaml").stdout.splitlines()
         assert [line.split(maxsplit=1) for line in listed[-2:]] == [
             ["greeter", "answers as written"],
@@ -82,10 +82,10 @@ class TestList:
             ('[a]\nfault = "gremlins"\n', "a names a fault 'gremlins' that does not exist."),
         ],
     )
-    def test_a_script_that_is_not_right_is_told(self, moot: Moot, text: str, fix: str) -> None:
-        moot.write("talk.toml", text)
-        assert fix in complaint(moot("lab", "list", "--script", "talk.toml"))
+    def test_a_script_that_is_not_right_is_told(self, moot: MootCli, text: str, fix: str) -> None:
+        moot.write_file("talk.toml", text)
+        assert fix in usage_error_text(moot("lab", "list", "--script", "talk.toml"))
 
-    def test_a_script_that_is_not_there_is_told(self, moot: Moot) -> None:
-        said = complaint(moot("lab", "list", "--script", "gone.toml"))
+    def test_a_script_that_is_not_there_is_told(self, moot: MootCli) -> None:
+        said = usage_error_text(moot("lab", "list", "--script", "gone.toml"))
         assert said == "Cannot read the script gone.toml: No such file or directory."

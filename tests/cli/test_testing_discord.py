@@ -1,7 +1,7 @@
-from tests.cli.process import Moot
+from tests.cli.process import MootCli
 
 
-def test_three_personas_talk_until_they_are_stopped(moot: Moot) -> None:
+def test_three_personas_talk_until_they_are_stopped(moot: MootCli) -> None:
     done = moot("lab", "discord")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

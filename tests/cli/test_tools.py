@@ -12,7 +12,7 @@ from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.events import TurnKey
 
-WANTED = ToolCallRequest(
+TOOL_CALL_REQUEST = ToolCallRequest(
     call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', turn_key=TurnKey("alpha")
 )
 NAMES = {"alpha": "Ada"}
@@ -46,8 +46,8 @@ async def test_whoever_sits_there_answers(
     asking = TerminalApprovalPolicy(typed, shown, NAMES)
     os.write(person, f"{line}\n".encode())
     async with asyncio.timeout(60):
-        assert await asking.wait_for_decision(WANTED) == answer
-    assert await asking.approval_state(WANTED) == ("given" if answer == "always" else "wanted")
+        assert await asking.wait_for_decision(TOOL_CALL_REQUEST) == answer
+    assert await asking.approval_state(TOOL_CALL_REQUEST) == ("given" if answer == "always" else "wanted")
     said = b""
     while b"or always:" not in said:  # after what was typed, which a terminal shows too
         said += os.read(person, 10_000)
@@ -57,7 +57,9 @@ async def test_whoever_sits_there_answers(
 
 async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO, TextIO]) -> None:
     _, typed, shown = terminal
-    waiting = asyncio.create_task(TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(WANTED))
+    waiting = asyncio.create_task(
+        TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
+    )
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -66,7 +68,10 @@ async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO
 
 async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
     shown = io.StringIO()
-    assert await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(WANTED) is None
+    assert (
+        await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
+        is None
+    )
     assert "nobody is here to allow it" in shown.getvalue()
 
 

@@ -9,26 +9,26 @@ from moot.cli import users
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
-from tests.databases import write_migrated
-from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
+from tests.databases import write_migrated_database
+from tests.store.hashing import fast_password_hashing  # noqa: F401 - a fixture
 
 PASSWORD = "correct horse"
-OTHER = "battery staple"
+OTHER_PASSWORD = "battery staple"
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> str:
+def new_database_url(tmp_path: Path) -> str:
     """Name a database that is not there yet."""
     return f"sqlite:///{tmp_path / 'data' / 'moot.db'}"
 
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    write_migrated(tmp_path)
+    write_migrated_database(tmp_path)
     return f"sqlite:///{tmp_path / 'moot.db'}"
 
 
-def typing(password: str) -> Callable[[], str]:
+def make_password_prompt(password: str) -> Callable[[], str]:
     return lambda: password
 
 
@@ -44,9 +44,11 @@ def can_log_in(url: str, name: str, password: str) -> bool:
     return asyncio.run(attempt())
 
 
-def test_an_account_is_added_listed_and_removed(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
-    url = fresh
-    assert users.add_account("ada", None, url, typing(PASSWORD)) == 0
+def test_an_account_is_added_listed_and_removed(
+    new_database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = new_database_url
+    assert users.add_account("ada", None, url, make_password_prompt(PASSWORD)) == 0
     assert capsys.readouterr().out.startswith("Added ada to the tenant tenant_")
     assert can_log_in(url, "ada", PASSWORD)
     assert users.list_accounts(url) == 0
@@ -59,22 +61,22 @@ def test_an_account_is_added_listed_and_removed(fresh: str, capsys: pytest.Captu
 
 
 def test_two_may_share_a_tenant(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add_account("ada", None, url, typing(PASSWORD))
-    users.add_account("bob", "ada", url, typing(PASSWORD))
+    users.add_account("ada", None, url, make_password_prompt(PASSWORD))
+    users.add_account("bob", "ada", url, make_password_prompt(PASSWORD))
     first, second = capsys.readouterr().out.splitlines()
     assert first.split()[-1] == second.split()[-1]
 
 
 def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add_account("ada", None, url, typing(PASSWORD))
-    assert users.change_account_password("ada", url, typing(OTHER)) == 0
+    users.add_account("ada", None, url, make_password_prompt(PASSWORD))
+    assert users.change_account_password("ada", url, make_password_prompt(OTHER_PASSWORD)) == 0
     assert "Changed the password of ada" in capsys.readouterr().out
-    assert can_log_in(url, "ada", OTHER)
+    assert can_log_in(url, "ada", OTHER_PASSWORD)
     assert not can_log_in(url, "ada", PASSWORD)
 
 
 def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    users.add_account("ada", None, url, typing(PASSWORD))
+    users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     assert users.update_account_budget("ada", 5.0, url) == 0
     users.list_accounts(url)
     _, said, listed = capsys.readouterr().out.splitlines()
@@ -94,28 +96,30 @@ def test_a_budget_is_so_many_dollars(url: str, budget: float) -> None:
 
 
 def test_what_cannot_be_done_is_said(url: str) -> None:
-    users.add_account("ada", None, url, typing(PASSWORD))
+    users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     with pytest.raises(Conflict, match="already"):
-        users.add_account("ada", None, url, typing(PASSWORD))
+        users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     with pytest.raises(NotFound, match="no tenant"):
-        users.add_account("bob", "nowhere", url, typing(PASSWORD))
+        users.add_account("bob", "nowhere", url, make_password_prompt(PASSWORD))
     with pytest.raises(NotFound, match="no account"):
         users.remove_account("bob", url)
     with pytest.raises(NotFound, match="no account"):
-        users.change_account_password("bob", url, typing(PASSWORD))
+        users.change_account_password("bob", url, make_password_prompt(PASSWORD))
     with pytest.raises(NotFound, match="no account"):
         users.update_account_budget("bob", 5.0, url)
 
 
-def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(fresh: str, tmp_path: Path) -> None:
+def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(
+    new_database_url: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
-        users.add_account(" ada", None, fresh, typing(PASSWORD))
+        users.add_account(" ada", None, new_database_url, make_password_prompt(PASSWORD))
     with pytest.raises(UsageError, match="10 to"):
-        users.add_account("ada", None, fresh, typing("short"))
+        users.add_account("ada", None, new_database_url, make_password_prompt("short"))
     assert not (tmp_path / "data").exists()
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -136,8 +140,8 @@ def test_where_nothing_can_be_read_that_is_said(monkeypatch: pytest.MonkeyPatch)
 def test_at_a_terminal_it_is_typed_twice_and_not_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    typed = iter([PASSWORD, PASSWORD, PASSWORD, OTHER])
-    monkeypatch.setattr("sys.stdin", Terminal())
+    typed = iter([PASSWORD, PASSWORD, PASSWORD, OTHER_PASSWORD])
+    monkeypatch.setattr("sys.stdin", FakeTerminal())
     monkeypatch.setattr("getpass.getpass", lambda _: next(typed))
     assert users.prompt_password() == PASSWORD
     with pytest.raises(UsageError, match="differ"):

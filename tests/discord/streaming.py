@@ -10,39 +10,50 @@ from moot.discord.format.pipeline import DeliveryStyle, MessageFormatter, Outgoi
 from moot.discord.format.segmenter import Segmenter
 
 BOB = ChannelMember("11", ("Bob", "Bobby B"))
-TWINS = (ChannelMember("12", ("Sam",)), ChannelMember("13", ("Sam",)))
-ROOM = ChannelMembers(participant="Alpha", other_participants=("Beta", "Gamma Ray"), members=(BOB, *TWINS))
-CHANCE = 0.5
+SAME_NAME_MEMBERS = (ChannelMember("12", ("Sam",)), ChannelMember("13", ("Sam",)))
+CHANNEL_MEMBERS = ChannelMembers(
+    participant="Alpha", other_participants=("Beta", "Gamma Ray"), members=(BOB, *SAME_NAME_MEMBERS)
+)
+RANDOM_VALUE = 0.5
 
 
-def outlet(degree: DeliveryStyle = 1, *, prefill: str = "", guard: bool = False) -> MessageFormatter:
+def make_formatter(
+    style: DeliveryStyle = 1, *, prefill: str = "", block_impersonation: bool = False
+) -> MessageFormatter:
     return MessageFormatter(
-        delivery_style=degree,
-        channel_members=ROOM,
-        random_source=lambda: CHANCE,
+        delivery_style=style,
+        channel_members=CHANNEL_MEMBERS,
+        random_source=lambda: RANDOM_VALUE,
         prefill=prefill,
-        block_impersonation=guard,
+        block_impersonation=block_impersonation,
     )
 
 
-def sent(chunks: Sequence[str], to: MessageFormatter) -> list[OutgoingMessage]:
-    sends = [send for chunk in chunks for send in to.feed(chunk)]
-    return sends + to.finish_stream()
+def format_chunks(chunks: Sequence[str], formatter: MessageFormatter) -> list[OutgoingMessage]:
+    sends = [send for chunk in chunks for send in formatter.feed(chunk)]
+    return sends + formatter.finish_stream()
 
 
-def messages(text: str, degree: DeliveryStyle = 1, *, prefill: str = "", guard: bool = False) -> list[str]:
+def format_messages(
+    text: str, style: DeliveryStyle = 1, *, prefill: str = "", block_impersonation: bool = False
+) -> list[str]:
     """What is sent of an answer that comes one character at a time."""
-    return [send.text for send in sent(list(text), outlet(degree, prefill=prefill, guard=guard))]
+    return [
+        send.text
+        for send in format_chunks(
+            list(text), make_formatter(style, prefill=prefill, block_impersonation=block_impersonation)
+        )
+    ]
 
 
-def pieces(text: str, *, sentences: bool = False) -> list[MarkdownPiece]:
+def segment_text(text: str, *, sentences: bool = False) -> list[MarkdownPiece]:
     segmenter = Segmenter(sentences=sentences)
     found = [piece for char in text for piece in segmenter.feed(char)]
     return found + segmenter.finish_text()
 
 
 # What answers are made of, and what trips over its neighbours.
-_SHORT = (
+_SHORT_FRAGMENTS = (
     *(
         "a",
         "Hello there. ",
@@ -92,16 +103,18 @@ _SHORT = (
     ),
     *("[System: z]", "</think>"),
 )
-_LONG = ("x" * 300, "word " * 100, "line\n" * 30, "A sentence is here. " * 40, "| cell |\n" * 80)
-answers = st.lists(st.sampled_from(_SHORT + _LONG), min_size=1, max_size=30).map("".join)
-short_answers = st.lists(st.sampled_from(_SHORT), min_size=1, max_size=30).map("".join)
-degrees: st.SearchStrategy[DeliveryStyle] = st.sampled_from((0, 1, 2, 3))
+_LONG_FRAGMENTS = ("x" * 300, "word " * 100, "line\n" * 30, "A sentence is here. " * 40, "| cell |\n" * 80)
+answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS + _LONG_FRAGMENTS), min_size=1, max_size=30).map(
+    "".join
+)
+short_answer_texts = st.lists(st.sampled_from(_SHORT_FRAGMENTS), min_size=1, max_size=30).map("".join)
+delivery_styles: st.SearchStrategy[DeliveryStyle] = st.sampled_from((0, 1, 2, 3))
 
 
 @st.composite
-def cut_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
+def chunked_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
     """Return an answer, and the same in chunks."""
-    text = draw(answers)
+    text = draw(answer_texts)
     size = draw(st.integers(1, 60))
     first = draw(st.integers(0, size))
     return text, [text[:first], *(text[at : at + size] for at in range(first, len(text), size))]

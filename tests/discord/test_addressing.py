@@ -6,51 +6,53 @@ from hypothesis import strategies as st
 
 from moot.discord.addressing import MAX_RESPONDERS, find_named_participants, is_stop_request
 from moot.types.participants import Participant, participant_id
-from tests.discord.parley import parley
+from tests.discord.parley import open_bot_session
 
 
 async def test_personas_that_name_each_other_go_on_for_three_more_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
         for _ in range(2):  # what a person writes lets them begin to count anew
-            here.say("Alpha, who knows?")
+            here.post_message("Alpha, who knows?")
             four = [
                 ("Alpha", "What does Beta say?"),
                 ("Beta", "Ask Alpha."),
                 ("Alpha", "What does Beta say?"),
                 ("Beta", "Ask Alpha."),
             ]
-            await here.double.wait_until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
-            await here.over()
-        runs = await here.house.runs.list_runs("local", await here.discussion())
+            await here.fake_discord.wait_until(
+                lambda: here.visible_lines()[-5:] == [("anna", "Alpha, who knows?"), *four]
+            )  # noqa: B023
+            await here.wait_until_idle()
+        runs = await here.services.runs.list_runs("local", await here.discussion_id())
         assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
 
 
 async def test_where_nobody_was_called_upon_nobody_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
-        here.say("Who knows?")
-        await here.shown("What does Beta say?")
-        await here.shown("Ask Alpha.")
-        await here.until(here.told, lambda told: told)
-        assert len(await here.house.runs.list_runs("local", await here.discussion())) == 1
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        here.post_message("Who knows?")
+        await here.wait_for_message("What does Beta say?")
+        await here.wait_for_message("Ask Alpha.")
+        await here.wait_until(here.is_fully_delivered, lambda told: told)
+        assert len(await here.services.runs.list_runs("local", await here.discussion_id())) == 1
 
 
 async def test_who_asked_can_stop_those_who_go_on_by_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/calls-beta, scripted/hanging")
-        here.say("Alpha, who knows?")
-        await here.shown("It begins.")
-        here.say("stop")
-        await here.shown("And it w")
-        await here.until(here.told, lambda told: told)
-        runs = await here.house.runs.list_runs("local", await here.discussion())
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/calls-beta, scripted/hanging")
+        here.post_message("Alpha, who knows?")
+        await here.wait_for_message("It begins.")
+        here.post_message("stop")
+        await here.wait_for_message("And it w")
+        await here.wait_until(here.is_fully_delivered, lambda told: told)
+        runs = await here.services.runs.list_runs("local", await here.discussion_id())
         assert [(run.mode, run.status) for run in runs] == [
             ("consensus", "completed"),
             ("continue", "stopped"),
@@ -60,21 +62,25 @@ async def test_who_asked_can_stop_those_who_go_on_by_themselves(
 async def test_who_asked_can_stop_an_answer_that_is_made_anew_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        here.say("Hello.")
-        await here.shown("A brief answer.")
-        await here.over()
-        discussion = await here.discussion()
-        [_, answer] = await here.house.discussions.list_messages(discussion)
-        caller = await here.house.accounts.ensure_local_account()
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("Hello.")
+        await here.wait_for_message("A brief answer.")
+        await here.wait_until_idle()
+        discussion = await here.discussion_id()
+        [_, answer] = await here.services.discussions.list_messages(discussion)
+        caller = await here.services.accounts.ensure_local_account()
         anew = (
-            await here.house.revising.regenerate_answer(caller, discussion, answer.id, "scripted/hanging")
+            await here.services.turn_versions.regenerate_answer(
+                caller, discussion, answer.id, "scripted/hanging"
+            )
         ).run
-        here.say("stop")
-        await here.over()
-        assert (await here.house.runs.get_run("local", anew.id)).status == "stopped"
-        assert len(await here.house.discussions.list_messages(discussion)) == 2, "nobody was told of the stop"
+        here.post_message("stop")
+        await here.wait_until_idle()
+        assert (await here.services.runs.get_run("local", anew.id)).status == "stopped"
+        assert len(await here.services.discussions.list_messages(discussion)) == 2, (
+            "nobody was told of the stop"
+        )
 
 
 NAMES = ("Alpha", "Alpha 2", "Beta", "Devil's Advocate", "Über")

@@ -6,179 +6,187 @@ from typing import Any
 import pytest
 
 from moot.discord.approvals import BUTTON_LABELS, ApprovalKey, OpenApprovals, parse_button_id
-from moot.services.participants import Wanted
+from moot.services.participants import ParticipantInput
 from moot.testing.discord.guild import Json
 from moot.tools.config import ServerConfig
 from moot.types.events import ApprovalWanted, ToolCalled
-from tests.discord.parley import Parley, parley
-from tests.tools.servers import at_an_address
+from tests.discord.parley import BotSession, open_bot_session
+from tests.tools.servers import serve_http_tools
 
-WANTS = "wants to call `notes/write_down`"
-WHERE: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
+PROMPT_TEXT = "wants to call `notes/write_down`"
+TURN_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
 
 
 @asynccontextmanager
-async def writing(
+async def open_session_with_tools(
     folder: Path, monkeypatch: pytest.MonkeyPatch, *scripts: str
-) -> AsyncIterator[tuple[Parley, Path]]:
+) -> AsyncIterator[tuple[BotSession, Path]]:
     """Let a table with tools talk in the channel, and keep what they write down in a file."""
     notes = folder / "notes.txt"
     monkeypatch.setenv("NOTES", str(notes))
     async with (
-        at_an_address() as url,
-        parley(folder, monkeypatch, tools={"notes": ServerConfig(url=url)}) as here,
+        serve_http_tools() as url,
+        open_bot_session(folder, monkeypatch, tools={"notes": ServerConfig(url=url)}) as here,
     ):
-        await here.command("new", participants="scripted/brief")
-        here.say("Hello.")
-        await here.shown("A brief answer.")
-        await here.over()
-        wanted = [Wanted(model=f"scripted/{one}", tools=("notes",)) for one in scripts or ("writer",)]
-        seats = await here.house.seating.resolve_participants("local", wanted)
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("Hello.")
+        await here.wait_for_message("A brief answer.")
+        await here.wait_until_idle()
+        wanted = [
+            ParticipantInput(model=f"scripted/{one}", tools=("notes",)) for one in scripts or ("writer",)
+        ]
+        seats = await here.services.participant_resolver.resolve_participants("local", wanted)
         mode = "parallel" if len(seats) > 1 else "single"
         changes = {"participants": seats, "mode": mode}
-        await here.house.discussions.update_discussion("local", await here.discussion(), changes)
+        await here.services.discussions.update_discussion("local", await here.discussion_id(), changes)
         yield here, notes
 
 
-async def asked_about(here: Parley, calls: int = 1) -> list[Json]:
+async def wait_for_prompts(session: BotSession, count: int = 1) -> list[Json]:
     """Wait for questions that are open, until the bot knows that they have arrived."""
-    await here.double.wait_until(lambda: len([1 for one in here.general.messages if labels(one)]) == calls)
-    questions = [one for one in here.general.messages if labels(one)]
+    await session.fake_discord.wait_until(
+        lambda: len([1 for one in session.general.messages if button_labels(one)]) == count
+    )
+    questions = [one for one in session.general.messages if button_labels(one)]
     ids = [one["id"] for one in questions]
-    await here.until(lambda: here.house.channels.find_known_posts(ids), lambda arrived: len(arrived) == calls)
+    await session.wait_until(
+        lambda: session.services.channels.find_known_posts(ids), lambda arrived: len(arrived) == count
+    )
     return questions
 
 
-def labels(message: Json) -> list[str]:
+def button_labels(message: Json) -> list[str]:
     return [button["label"] for row in message["components"] for button in row["components"]]
 
 
 async def test_a_call_is_asked_about_and_allowed_by_a_button(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        asked = await here.shown(WANTS)
-        assert labels(asked) == list(BUTTON_LABELS.values())
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        asked = await here.wait_for_message(PROMPT_TEXT)
+        assert button_labels(asked) == list(BUTTON_LABELS.values())
         assert not notes.exists()
-        here.double.press_button(here.general, "anna", asked, "Allow")
-        await here.shown("I was told: Written.")
+        here.fake_discord.press_button(here.general, "anna", asked, "Allow")
+        await here.wait_for_message("I was told: Written.")
         assert notes.read_text("utf-8") == "Round.\n"
         question = '**Alpha** wants to call `notes/write_down`, which may change something:\n```json\n{"text": "Round."}\n```'
-        assert here.heard()[-3:] == [
+        assert here.visible_lines()[-3:] == [
             ("Alpha", "I keep that."),
             ("Moot", f"{question}\n-# Allowed."),
             ("Alpha", "I was told: Written."),
         ]
-        assert labels(asked) == []
+        assert button_labels(asked) == []
 
 
 async def test_a_button_works_after_a_restart_and_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        asked = dict(await here.shown(WANTS))
-        await here.leave()
-        await here.join()
-        here.double.press_button(here.general, "bert", asked, "Refuse")
-        await here.shown("I was told: The person refused this call.")
-        await here.shown("-# Refused.")
-        before = len(here.double.rest.command_replies)
-        here.double.press_button(here.general, "anna", asked, "Allow")
-        await here.double.wait_until(lambda: len(here.double.rest.command_replies) > before)
-        assert here.double.rest.command_replies[-1]["content"] == "Nobody waits for this answer any more."
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        asked = dict(await here.wait_for_message(PROMPT_TEXT))
+        await here.stop_bot()
+        await here.connect_bot()
+        here.fake_discord.press_button(here.general, "bert", asked, "Refuse")
+        await here.wait_for_message("I was told: The person refused this call.")
+        await here.wait_for_message("-# Refused.")
+        before = len(here.fake_discord.rest.command_replies)
+        here.fake_discord.press_button(here.general, "anna", asked, "Allow")
+        await here.fake_discord.wait_until(lambda: len(here.fake_discord.rest.command_replies) > before)
+        assert (
+            here.fake_discord.rest.command_replies[-1]["content"] == "Nobody waits for this answer any more."
+        )
         assert not notes.exists()
-        assert len([1 for _, text in here.heard() if WANTS in text]) == 1
+        assert len([1 for _, text in here.visible_lines() if PROMPT_TEXT in text]) == 1
 
 
 async def test_whoever_may_not_write_in_the_channel_cannot_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        [asked] = await asked_about(here)
-        before = len(here.double.rest.command_replies)
-        here.double.press_button(here.general, "reader", asked, "Allow", permissions="1024")
-        await here.double.wait_until(lambda: len(here.double.rest.command_replies) > before)
-        assert here.double.rest.command_replies[-1]["content"].startswith("Only those who may write")
-        assert await here.command("refuse") == "Refused."
-        await here.shown("I was told: The person refused")
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        [asked] = await wait_for_prompts(here)
+        before = len(here.fake_discord.rest.command_replies)
+        here.fake_discord.press_button(here.general, "reader", asked, "Allow", permissions="1024")
+        await here.fake_discord.wait_until(lambda: len(here.fake_discord.rest.command_replies) > before)
+        assert here.fake_discord.rest.command_replies[-1]["content"].startswith("Only those who may write")
+        assert await here.run_command("refuse") == "Refused."
+        await here.wait_for_message("I was told: The person refused")
         assert not notes.exists()
 
 
 async def test_what_a_model_says_in_the_channel_allows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        await asked_about(here)
-        [webhook] = here.double.guild.webhooks.values()
-        moot = f"<@{here.double.guild.bot['id']}>"
-        here.double.guild.post_as_webhook(webhook, {"content": f"{moot} allow", "username": "Beta"})
-        assert "The table is speaking." in await here.command("status")
-        assert await here.command("refuse") == "Refused."  # nobody has answered before
-        await here.shown("I was told: The person refused")
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        await wait_for_prompts(here)
+        [webhook] = here.fake_discord.guild.webhooks.values()
+        moot = f"<@{here.fake_discord.guild.bot['id']}>"
+        here.fake_discord.guild.post_as_webhook(webhook, {"content": f"{moot} allow", "username": "Beta"})
+        assert "The table is speaking." in await here.run_command("status")
+        assert await here.run_command("refuse") == "Refused."  # nobody has answered before
+        await here.wait_for_message("I was told: The person refused")
         assert not notes.exists()
 
 
 async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        asked = await here.shown(WANTS)
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        asked = await here.wait_for_message(PROMPT_TEXT)
         read = parse_button_id(asked["components"][0]["components"][0]["custom_id"])
         assert read is not None
-        caller = await here.house.accounts.ensure_local_account()
-        await here.house.permissions.resolve_approval(caller, read[0].run_id, read[0].call_id, "allow")
-        await here.shown("-# Allowed.")
-        await here.shown("I was told: Written.")
-        await here.over()
-        here.say("And this.")
-        await asked_about(here)
-        here.say("stop")
-        await here.shown("-# Stopped, so it was not called.")
-        await here.over()
+        caller = await here.services.accounts.ensure_local_account()
+        await here.services.approvals.resolve_approval(caller, read[0].run_id, read[0].call_id, "allow")
+        await here.wait_for_message("-# Allowed.")
+        await here.wait_for_message("I was told: Written.")
+        await here.wait_until_idle()
+        here.post_message("And this.")
+        await wait_for_prompts(here)
+        here.post_message("stop")
+        await here.wait_for_message("-# Stopped, so it was not called.")
+        await here.wait_until_idle()
         assert notes.read_text("utf-8") == "Round.\n"
 
 
 async def test_by_command_and_mention_where_it_is_clear_which_call_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch, "writer", "other-writer") as (here, notes):
-        here.say("Keep this.")
-        questions = await asked_about(here, calls=2)
-        assert await here.command("allow") == "Several calls wait for an answer: use the buttons of each."
+    async with open_session_with_tools(tmp_path, monkeypatch, "writer", "other-writer") as (here, notes):
+        here.post_message("Keep this.")
+        questions = await wait_for_prompts(here, count=2)
+        assert await here.run_command("allow") == "Several calls wait for an answer: use the buttons of each."
         [square] = [one for one in questions if "Square." in one["content"]]
-        here.double.press_button(here.general, "anna", square, "Refuse")
-        await here.shown("-# Refused.")
-        here.say(f"<@{here.double.guild.bot['id']}> allow")
-        await here.shown("I was told: Written.")
-        await here.over()
-        assert await here.command("allow") == "Nobody waits for an answer."
+        here.fake_discord.press_button(here.general, "anna", square, "Refuse")
+        await here.wait_for_message("-# Refused.")
+        here.post_message(f"<@{here.fake_discord.guild.bot['id']}> allow")
+        await here.wait_for_message("I was told: Written.")
+        await here.wait_until_idle()
+        assert await here.run_command("allow") == "Nobody waits for an answer."
         assert notes.read_text("utf-8") == "Round.\n"
 
 
 async def test_a_follow_up_waits_while_a_tool_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, notes):
-        here.say("Keep this.")
-        asked = await here.shown(WANTS)
-        here.say("Wait for me!", who="bert")
-        here.say("And quickly, please.")
-        here.say("And this too.")
-        await here.until(
-            lambda: here.house.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
+        here.post_message("Keep this.")
+        asked = await here.wait_for_message(PROMPT_TEXT)
+        here.post_message("Wait for me!", member="bert")
+        here.post_message("And quickly, please.")
+        here.post_message("And this too.")
+        await here.wait_until(
+            lambda: here.services.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
         )
-        assert labels(asked) == list(BUTTON_LABELS.values())
-        here.double.press_button(here.general, "anna", asked, "Allow in this discussion")
-        await here.double.wait_until(
-            lambda: [text for _, text in here.heard()].count("I was told: Written.") == 4
+        assert button_labels(asked) == list(BUTTON_LABELS.values())
+        here.fake_discord.press_button(here.general, "anna", asked, "Allow in this discussion")
+        await here.fake_discord.wait_until(
+            lambda: [text for _, text in here.visible_lines()].count("I was told: Written.") == 4
         )
-        await here.over()
-        said = await here.house.discussions.list_messages(await here.discussion())
+        await here.wait_until_idle()
+        said = await here.services.discussions.list_messages(await here.discussion_id())
         assert [(one.content, one.status) for one in said[2:]] == [
             ("anna: Keep this.", "completed"),
             ("I keep that.\n\nI was told: Written.", "completed"),
@@ -195,26 +203,26 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
 async def test_whatever_goes_wrong_on_the_way_a_question_comes_once_and_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, _):
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
         messages = f"/channels/{here.general.id}/messages"
-        here.double.faults.add_fault(f"POST {messages}", "lost")
-        here.double.faults.add_fault(f"PATCH {messages}/", "lost")
-        here.say("Keep this.")
-        [asked] = await asked_about(here)
-        here.double.press_button(here.general, "anna", asked, "Allow")
-        await here.shown("I was told: Written.")
-        assert [text[-8:] for _, text in here.heard() if WANTS in text] == ["Allowed."]
+        here.fake_discord.faults.add_fault(f"POST {messages}", "lost")
+        here.fake_discord.faults.add_fault(f"PATCH {messages}/", "lost")
+        here.post_message("Keep this.")
+        [asked] = await wait_for_prompts(here)
+        here.fake_discord.press_button(here.general, "anna", asked, "Allow")
+        await here.wait_for_message("I was told: Written.")
+        assert [text[-8:] for _, text in here.visible_lines() if PROMPT_TEXT in text] == ["Allowed."]
 
 
 async def test_a_question_that_somebody_deletes_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with writing(tmp_path, monkeypatch) as (here, _):
-        here.say("Keep this.")
-        [asked] = await asked_about(here)
-        here.double.guild.delete_message(here.general, asked["id"])
-        assert await here.command("allow") == "Allowed."
-        await here.shown("I was told: Written.")
+    async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
+        here.post_message("Keep this.")
+        [asked] = await wait_for_prompts(here)
+        here.fake_discord.guild.delete_message(here.general, asked["id"])
+        assert await here.run_command("allow") == "Allowed."
+        await here.wait_for_message("I was told: Written.")
 
 
 def test_a_button_carries_its_question() -> None:
@@ -226,8 +234,10 @@ def test_a_button_carries_its_question() -> None:
 
 def test_long_arguments_are_cut_and_nothing_hides_in_them_or_ends_their_block() -> None:
     questions = OpenApprovals()
-    questions.record_call(ToolCalled(name="notes/x`y", arguments="```\u202e\n" + "x" * 2000, **WHERE))
-    asked = questions.open_approval(ApprovalWanted(name="notes/x`y", seconds=1.0, **WHERE), "*Al|pha*", 0)
+    questions.record_call(ToolCalled(name="notes/x`y", arguments="```\u202e\n" + "x" * 2000, **TURN_FIELDS))
+    asked = questions.open_approval(
+        ApprovalWanted(name="notes/x`y", seconds=1.0, **TURN_FIELDS), "*Al|pha*", 0
+    )
     first, rest = asked.text.split("\n", 1)
     assert first == "**Alpha** wants to call `notes/x'y`, which may change something:"
     assert rest.startswith("```json\n`\u200b`\u200b`\\u202e\\u000axxx")

@@ -2,21 +2,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.discord.parley import parley
+from tests.discord.parley import open_bot_session
 
 
 async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_participants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        told = await here.command("new", participants="sceptic = scripted/one")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        told = await here.run_command("new", participants="sceptic = scripted/one")
         assert told == (
             "At the table: Sceptic (scripted/one). Mode: single.\nWhat you write next begins the discussion."
         )
-        asked = here.say("Why are tables round?")
-        await here.shown("And the second.")
-        shown = here.double.channel_lines(here.general)
-        link = f"https://discord.com/channels/{here.double.guild.id}/{here.general.id}"
+        asked = here.post_message("Why are tables round?")
+        await here.wait_for_message("And the second.")
+        shown = here.fake_discord.channel_lines(here.general)
+        link = f"https://discord.com/channels/{here.fake_discord.guild.id}/{here.general.id}"
         assert shown[-4:] == [
             ("anna", "Why are tables round?"),
             ("Sceptic", f"-# Replying to anna: Why are tables round? ({link}/{asked['id']})"),
@@ -29,52 +29,52 @@ async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_p
 async def test_nobody_is_heard_where_nothing_is_bound_and_a_mention_is_told_how_to_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        here.say("Hello?")
-        here.say(f"<@{here.double.guild.bot['id']}> hello?")
-        await here.shown("begin with `/moot new`")
-        assert len(here.heard()) == 3
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        here.post_message("Hello?")
+        here.post_message(f"<@{here.fake_discord.guild.bot['id']}> hello?")
+        await here.wait_for_message("begin with `/moot new`")
+        assert len(here.visible_lines()) == 3
 
 
 async def test_after_a_cut_the_session_goes_on_and_nothing_that_was_said_meanwhile_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        here.double.gateway.abort_connections()
-        here.say("Are you there?")
-        await here.shown("A brief answer.")
-        assert (here.double.gateway.identify_count, here.double.gateway.resume_count) == (1, 1)
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        here.fake_discord.gateway.abort_connections()
+        here.post_message("Are you there?")
+        await here.wait_for_message("A brief answer.")
+        assert (here.fake_discord.gateway.identify_count, here.fake_discord.gateway.resume_count) == (1, 1)
 
 
 async def test_channels_are_taken_up_again_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief, scripted/other")
-        await here.leave()
-        await here.join()
-        here.say("Well?")
-        await here.shown("A brief answer.")
-        await here.shown("Another answer.")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief, scripted/other")
+        await here.stop_bot()
+        await here.connect_bot()
+        here.post_message("Well?")
+        await here.wait_for_message("A brief answer.")
+        await here.wait_for_message("Another answer.")
 
 
 async def test_a_channel_that_is_deleted_is_told_of_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        other = here.double.guild.channels[here.aside.id]
-        await here.command("new", participants="scripted/brief")
-        here.double.guild.remove_channel(here.general)
-        status = await here.command("status", channel=other)
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        other = here.fake_discord.guild.channels[here.other_channel.id]
+        await here.run_command("new", participants="scripted/brief")
+        here.fake_discord.guild.remove_channel(here.general)
+        status = await here.run_command("status", channel=other)
         while "Nothing is sent to" not in status:
-            status = await here.command("status", channel=other)
+            status = await here.run_command("status", channel=other)
         assert f"Nothing is sent to <#{here.general.id}>: The channel is gone." in status
 
 
 async def test_commands_are_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        [moot] = here.double.rest.registered_commands
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        [moot] = here.fake_discord.rest.registered_commands
         assert moot["name"] == "moot"
         assert [one["name"] for one in moot["options"]] == [
             "new",

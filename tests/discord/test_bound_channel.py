@@ -7,21 +7,21 @@ import discord
 import pytest
 
 from moot.discord.bound_channel import DELIVERY_STOPPED_TEXT, BoundChannel
-from moot.services.discussions import Saying
+from moot.services.discussions import NewMessage
 from moot.types.errors import RateLimited
-from tests.discord.parley import Parley, parley
+from tests.discord.parley import BotSession, open_bot_session
 
 
 async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/hanging")
-        here.say("Tell me all.")
-        await here.shown("It begins.")
-        here.say("Shortly, please.")
-        await here.shown("Well then.")
-        assert here.heard()[-4:] == [
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/hanging")
+        here.post_message("Tell me all.")
+        await here.wait_for_message("It begins.")
+        here.post_message("Shortly, please.")
+        await here.wait_for_message("Well then.")
+        assert here.visible_lines()[-4:] == [
             ("anna", "Tell me all."),
             ("Alpha", "It begins."),
             ("anna", "Shortly, please."),
@@ -32,26 +32,28 @@ async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
 async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/hanging")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/hanging")
         for times in range(1, 5):
-            here.say(f"Tell me {times}.")
-            await here.double.wait_until(
-                lambda times=times: len([1 for _, text in here.heard() if text == "It begins."]) == times  # type: ignore[misc]
+            here.post_message(f"Tell me {times}.")
+            await here.fake_discord.wait_until(
+                lambda times=times: (
+                    len([1 for _, text in here.visible_lines() if text == "It begins."]) == times
+                )  # type: ignore[misc]
             )
-        here.say("Shortly, for me.", who="bert")
-        here.say("Shortly, at last.")
-        here.say("stop", who="bert")  # who is not the one who asked
-        await here.until(
-            lambda: here.house.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
+        here.post_message("Shortly, for me.", member="bert")
+        here.post_message("Shortly, at last.")
+        here.post_message("stop", member="bert")  # who is not the one who asked
+        await here.wait_until(
+            lambda: here.services.channels.pending_messages(here.general.id), lambda unsaid: len(unsaid) == 3
         )
-        runs = await here.house.discussions.live_runs("local")
+        runs = await here.services.discussions.live_runs("local")
         assert len(runs) == 1
-        here.say("stop")
-        await here.double.wait_until(
-            lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2
+        here.post_message("stop")
+        await here.fake_discord.wait_until(
+            lambda: len([1 for _, text in here.visible_lines() if text == "Well then."]) == 2
         )
-        said = await here.house.discussions.list_messages(await here.discussion())
+        said = await here.services.discussions.list_messages(await here.discussion_id())
         asked = [one.content for one in said if one.role == "user"]
         assert asked[:6] == [
             *(f"anna: Tell me {times}." for times in range(1, 5)),
@@ -65,22 +67,22 @@ async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_el
 async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/hanging")
-        here.say("Tell me all.")
-        await here.shown("It begins.")
-        here.say("Enough!")
-        await here.shown("And it w")
-        await here.over()
-        said = await here.house.discussions.list_messages(await here.discussion())
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/hanging")
+        here.post_message("Tell me all.")
+        await here.wait_for_message("It begins.")
+        here.post_message("Enough!")
+        await here.wait_for_message("And it w")
+        await here.wait_until_idle()
+        said = await here.services.discussions.list_messages(await here.discussion_id())
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
 
 
 @asynccontextmanager
-async def slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Parley]:
+async def open_slow_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BotSession]:
     """Tell one message, and then type for longer than anybody waits."""
     monkeypatch.setattr("moot.discord.format.pipeline.typing_seconds", lambda *_: 600.0)
-    async with parley(folder, monkeypatch, degree=2) as here:
+    async with open_bot_session(folder, monkeypatch, degree=2) as here:
         yield here
 
 
@@ -88,44 +90,46 @@ async def slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_command: bool
 ) -> None:
-    async with slowly(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/one")
-        here.say("Why?")
-        await here.shown("The first word.")
-        await here.over()
+    async with open_slow_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/one")
+        here.post_message("Why?")
+        await here.wait_for_message("The first word.")
+        await here.wait_until_idle()
         if by_command:
-            assert await here.command("stop") == "All stop; what was said so far is kept."
+            assert await here.run_command("stop") == "All stop; what was said so far is kept."
         else:
-            here.say("stop")
-            await here.shown(DELIVERY_STOPPED_TEXT)
-        await here.until(here.told, lambda told: told)
-        assert ("Alpha", "And the second.") not in here.heard()
-        said = await here.house.discussions.list_messages(await here.discussion())
+            here.post_message("stop")
+            await here.wait_for_message(DELIVERY_STOPPED_TEXT)
+        await here.wait_until(here.is_fully_delivered, lambda told: told)
+        assert ("Alpha", "And the second.") not in here.visible_lines()
+        said = await here.services.discussions.list_messages(await here.discussion_id())
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
 
 
 async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with slowly(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/hanging")
-        here.say("Tell me all.")
-        await here.shown("It begins.")
-        here.say("stop")
-        await here.shown("And it w")
+    async with open_slow_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/hanging")
+        here.post_message("Tell me all.")
+        await here.wait_for_message("It begins.")
+        here.post_message("stop")
+        await here.wait_for_message("And it w")
 
 
 async def test_whoever_says_something_new_does_not_wait_for_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with slowly(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/one")
-        here.say("Why?")
-        await here.shown("The first word.")
-        await here.over()
-        here.say("And now?")
-        await here.double.wait_until(lambda: [text for _, text in here.heard()].count("The first word.") == 2)
-        assert here.heard()[-4:] == [
+    async with open_slow_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/one")
+        here.post_message("Why?")
+        await here.wait_for_message("The first word.")
+        await here.wait_until_idle()
+        here.post_message("And now?")
+        await here.fake_discord.wait_until(
+            lambda: [text for _, text in here.visible_lines()].count("The first word.") == 2
+        )
+        assert here.visible_lines()[-4:] == [
             ("Alpha", "The first word."),
             ("anna", "And now?"),
             ("Alpha", "And the second."),
@@ -136,39 +140,39 @@ async def test_whoever_says_something_new_does_not_wait_for_pauses(
 async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        here.say("Hello.")
-        await here.shown("A brief answer.")
-        await here.over()
-        caller = await here.house.accounts.ensure_local_account()
-        plan = await here.house.file_store.store_file(
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("Hello.")
+        await here.wait_for_message("A brief answer.")
+        await here.wait_until_idle()
+        caller = await here.services.accounts.ensure_local_account()
+        plan = await here.services.file_store.store_file(
             "local", caller.account, "plan.txt", "text/plain", "0", b"Oak."
         )
-        saying = Saying(discussion=await here.discussion(), message="From the page.", files=(plan.id,))
-        await here.house.hall.send_message(caller, saying)
+        saying = NewMessage(discussion=await here.discussion_id(), message="From the page.", files=(plan.id,))
+        await here.services.discussion_service.send_message(caller, saying)
         told = [
             ("local", "From the page."),
             ("local", "-# Attached there: plan.txt"),
             ("Alpha", "A brief answer."),
         ]
-        await here.double.wait_until(lambda: here.heard()[-3:] == told)
+        await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == told)
 
 
 async def test_what_was_heard_before_a_crash_is_said_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        await here.leave()
-        asked = here.say("Did you hear that?")
-        lost = here.say("And that?")
-        await here.house.channels.enqueue_message(here.general.id, asked["id"])
-        await here.house.channels.enqueue_message(here.general.id, lost["id"])
-        here.double.guild.delete_message(here.general, lost["id"])
-        await here.join()
-        await here.shown("A brief answer.")
-        assert await here.house.channels.pending_messages(here.general.id) == []
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        await here.stop_bot()
+        asked = here.post_message("Did you hear that?")
+        lost = here.post_message("And that?")
+        await here.services.channels.enqueue_message(here.general.id, asked["id"])
+        await here.services.channels.enqueue_message(here.general.id, lost["id"])
+        here.fake_discord.guild.delete_message(here.general, lost["id"])
+        await here.connect_bot()
+        await here.wait_for_message("A brief answer.")
+        assert await here.services.channels.pending_messages(here.general.id) == []
 
 
 @pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
@@ -188,36 +192,38 @@ async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, fo
 async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
+    async with open_bot_session(tmp_path, monkeypatch) as here:
 
-        async def say(_: str) -> None:
+        async def raise_rate_limited(_: str) -> None:
             raise RateLimited("These are too many messages at once: try again in 6 s.", retry_after=6.0)
 
-        monkeypatch.setattr(here.house.limits, "count_message", say)
-        await here.command("new", participants="scripted/brief")
-        here.say("Again!")
-        await here.shown("These are too many messages at once: try again in 6 s.")
-        assert await here.house.channels.pending_messages(here.general.id) == []
+        monkeypatch.setattr(here.services.rate_limits, "count_message", raise_rate_limited)
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("Again!")
+        await here.wait_for_message("These are too many messages at once: try again in 6 s.")
+        assert await here.services.channels.pending_messages(here.general.id) == []
 
 
 async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        here.say("My cat is called Mia.")
-        await here.double.wait_until(lambda: any(who == "Alpha" for who, _ in here.heard()))
-        await here.over()
-        first = await here.discussion()
-        await here.command("new", participants="scripted/brief")
-        here.say("What is my cat called?")
-        await here.double.wait_until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
-        await here.over()
-        second = await here.discussion()
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("My cat is called Mia.")
+        await here.fake_discord.wait_until(lambda: any(who == "Alpha" for who, _ in here.visible_lines()))
+        await here.wait_until_idle()
+        first = await here.discussion_id()
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message("What is my cat called?")
+        await here.fake_discord.wait_until(
+            lambda: len([1 for who, _ in here.visible_lines() if who == "Alpha"]) == 2
+        )
+        await here.wait_until_idle()
+        second = await here.discussion_id()
         assert second != first
-        said = await here.house.discussions.list_messages(second)
+        said = await here.services.discussions.list_messages(second)
         answer = next(one for one in said if one.participant)
-        told = await here.house.retelling.replay_prompt("local", answer)
+        told = await here.services.prompt_replay.replay_prompt("local", answer)
         remembered = [one.part.text for one in told.prompt_pieces() if one.origin == "memory"]  # type: ignore[union-attr]
         assert len(remembered) == 1
         assert "- anna: My cat is called Mia." in remembered[0]

@@ -3,47 +3,47 @@ from pathlib import Path
 import pytest
 
 from moot.testing.discord.guild import Upload
-from tests.discord.parley import parley
+from tests.discord.parley import open_bot_session
 
 
 async def test_who_is_named_answers_in_that_order_and_the_others_hear_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief, scripted/other, scripted/echo")
-        here.say("Beta and Alpha, what is a moot?")
-        await here.shown("A brief answer.")
-        assert here.heard()[-2:] == [("Beta", "Another answer."), ("Alpha", "A brief answer.")]
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief, scripted/other, scripted/echo")
+        here.post_message("Beta and Alpha, what is a moot?")
+        await here.wait_for_message("A brief answer.")
+        assert here.visible_lines()[-2:] == [("Beta", "Another answer."), ("Alpha", "A brief answer.")]
         answer = next(one for one in here.general.messages if one["content"] == "A brief answer.")
-        here.say("And why?", reply_to=answer)
-        await here.double.wait_until(
-            lambda: here.heard()[-2:] == [("anna", "And why?"), ("Alpha", "A brief answer.")]
+        here.post_message("And why?", reply_to=answer)
+        await here.fake_discord.wait_until(
+            lambda: here.visible_lines()[-2:] == [("anna", "And why?"), ("Alpha", "A brief answer.")]
         )
-        await here.over()
-        said = await here.house.discussions.list_messages(await here.discussion())
+        await here.wait_until_idle()
+        said = await here.services.discussions.list_messages(await here.discussion_id())
         assert all(one.audience is None for one in said)
 
 
 async def test_what_is_attached_comes_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/echo")
-        here.say("Read this.", files=[Upload("notes.txt", b"Four legs.")])
-        await here.shown("Four legs.")
-        [asked, _] = await here.house.discussions.list_messages(await here.discussion())
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/echo")
+        here.post_message("Read this.", files=[Upload("notes.txt", b"Four legs.")])
+        await here.wait_for_message("Four legs.")
+        [asked, _] = await here.services.discussions.list_messages(await here.discussion_id())
         [file] = asked.files or ()
-        assert (await here.house.file_store.get_file("local", file)).name == "notes.txt"
-        here.say("And this.", files=[Upload("tool.bin", b"\0\1\2")])
-        await here.shown("tool.bin is no text in UTF-8, image or PDF")
+        assert (await here.services.file_store.get_file("local", file)).name == "notes.txt"
+        here.post_message("And this.", files=[Upload("tool.bin", b"\0\1\2")])
+        await here.wait_for_message("tool.bin is no text in UTF-8, image or PDF")
 
 
 async def test_a_message_that_says_nothing_is_not_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief")
-        here.say(f"<@{here.double.guild.bot['id']}>")
-        here.say("Well?")
-        await here.shown("A brief answer.")
-        await here.over()
-        [asked, _] = await here.house.discussions.list_messages(await here.discussion())
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/brief")
+        here.post_message(f"<@{here.fake_discord.guild.bot['id']}>")
+        here.post_message("Well?")
+        await here.wait_for_message("A brief answer.")
+        await here.wait_until_idle()
+        [asked, _] = await here.services.discussions.list_messages(await here.discussion_id())
         assert asked.content == "anna: Well?"

@@ -20,12 +20,12 @@ def test_names_are_those_that_discord_lets_webhooks_have(name: str, shown: str) 
 
 
 def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
-    def shown(name: str, text: str) -> str:
+    def labelled_text(name: str, text: str) -> str:
         return MessagePayload(key="", text=text, author=MessageAuthor(name)).text_with_name
 
-    assert shown("Al*pha", "Yes.") == "**Alpha:** Yes."
-    assert shown("Moot", "Yes.") == "Yes."
-    assert shown("Alpha", "-# Replying to anna.") == "-# Replying to anna."
+    assert labelled_text("Al*pha", "Yes.") == "**Alpha:** Yes."
+    assert labelled_text("Moot", "Yes.") == "Yes."
+    assert labelled_text("Alpha", "-# Replying to anna.") == "-# Replying to anna."
 
 
 def test_the_longest_table_fits_also_under_the_longest_name() -> None:

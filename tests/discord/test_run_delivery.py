@@ -3,35 +3,37 @@ from pathlib import Path
 import pytest
 
 from moot.discord.run_delivery import format_reply_notice
-from tests.discord.parley import Held, parley
+from tests.discord.parley import BlockingSleep, open_bot_session
 
 
 async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch, joined=False) as here:
-        here.think_in(here.aside)
-        await here.join()
-        await here.command("new", participants="scripted/thinker")
-        here.say("Well?")
-        await here.shown("So be it.")
-        await here.double.wait_for_message(here.aside, "Hm, let me see.")
-        assert here.double.channel_lines(here.aside) == [("Alpha", "Hm, let me see.")]
-        assert ("Alpha", "Hm, let me see.") not in here.heard()
+    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+        here.use_reasoning_channel(here.other_channel)
+        await here.connect_bot()
+        await here.run_command("new", participants="scripted/thinker")
+        here.post_message("Well?")
+        await here.wait_for_message("So be it.")
+        await here.fake_discord.wait_for_message(here.other_channel, "Hm, let me see.")
+        assert here.fake_discord.channel_lines(here.other_channel) == [("Alpha", "Hm, let me see.")]
+        assert ("Alpha", "Hm, let me see.") not in here.visible_lines()
 
 
 async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with parley(tmp_path, monkeypatch, joined=False) as here:
-        here.think_in(here.aside)
-        await here.join()
-        await here.command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
-        here.double.guild.remove_channel(here.aside)
-        here.say("Well?")
-        await here.double.wait_until(lambda: len([1 for _, text in here.heard() if text == "So be it."]) == 2)
-        await here.until(here.told, lambda told: told)
-        [binding] = await here.house.channels.list_bindings("local")
+    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+        here.use_reasoning_channel(here.other_channel)
+        await here.connect_bot()
+        await here.run_command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
+        here.fake_discord.guild.remove_channel(here.other_channel)
+        here.post_message("Well?")
+        await here.fake_discord.wait_until(
+            lambda: len([1 for _, text in here.visible_lines() if text == "So be it."]) == 2
+        )
+        await here.wait_until(here.is_fully_delivered, lambda told: told)
+        [binding] = await here.services.channels.list_bindings("local")
         assert binding.trouble is None
         assert "the thought-log is closed" in caplog.text
 
@@ -39,76 +41,84 @@ async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
 async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch, guard=True) as here:
-        await here.command(
+    async with open_bot_session(tmp_path, monkeypatch, guard=True) as here:
+        await here.run_command(
             "new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1
         )
-        here.say("Well?")
-        await here.shown("A brief answer.")
-        assert here.heard()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
+        here.post_message("Well?")
+        await here.wait_for_message("A brief answer.")
+        assert here.visible_lines()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
 
 
 async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/tabular")
-        here.say("Which wood?")
-        await here.shown("That is all.")
-        assert here.heard()[-3:] == [("Alpha", "Look:"), ("Alpha", "[table.png]"), ("Alpha", "That is all.")]
-        [picture] = here.double.guild.uploads.values()
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/tabular")
+        here.post_message("Which wood?")
+        await here.wait_for_message("That is all.")
+        assert here.visible_lines()[-3:] == [
+            ("Alpha", "Look:"),
+            ("Alpha", "[table.png]"),
+            ("Alpha", "That is all."),
+        ]
+        [picture] = here.fake_discord.guild.uploads.values()
         assert picture.data.startswith(b"\x89PNG")
 
 
 async def test_the_whiteboard_is_shown_after_a_lesson(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/teacher, scripted/student", mode="directed")
-        here.say("Why does a table stand?")
-        await here.double.wait_until(lambda: any("whiteboard.png" in text for _, text in here.heard()))
-        await here.over()
-        await here.command("whiteboard")
-        assert here.double.rest.command_replies[-1]["files"] == ["whiteboard.png"]
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/teacher, scripted/student", mode="directed")
+        here.post_message("Why does a table stand?")
+        await here.fake_discord.wait_until(
+            lambda: any("whiteboard.png" in text for _, text in here.visible_lines())
+        )
+        await here.wait_until_idle()
+        await here.run_command("whiteboard")
+        assert here.fake_discord.rest.command_replies[-1]["files"] == ["whiteboard.png"]
 
 
 async def test_what_turns_out_to_be_thought_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        held = Held(monkeypatch, seconds=1.0)
-        await here.command("new", participants="scripted/retracting")
-        here.say("Do you think so?")
-        await here.shown("I think so.")
-        held.free.set()
-        await here.shown("Yes.")
-        await here.over()
-        assert here.heard()[-1] == ("Alpha", "Yes.")
-        assert ("Alpha", "I think so.") not in here.heard()
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        held = BlockingSleep(monkeypatch, seconds=1.0)
+        await here.run_command("new", participants="scripted/retracting")
+        here.post_message("Do you think so?")
+        await here.wait_for_message("I think so.")
+        held.released.set()
+        await here.wait_for_message("Yes.")
+        await here.wait_until_idle()
+        assert here.visible_lines()[-1] == ("Alpha", "Yes.")
+        assert ("Alpha", "I think so.") not in here.visible_lines()
 
 
 async def test_a_failure_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/failing")
-        here.say("Well?")
-        await here.shown("-# Alpha failed: ")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/failing")
+        here.post_message("Well?")
+        await here.wait_for_message("-# Alpha failed: ")
 
 
 @pytest.mark.parametrize("times", [1, 2, *(pytest.param(times, marks=pytest.mark.slow) for times in (3, 4))])
 async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        here.double.faults.add_fault(
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        here.fake_discord.faults.add_fault(
             "POST /webhooks/", "lost", skip=times
         )  # and it does not hear of it any more
-        await here.command("new", participants="scripted/one, scripted/one")
-        here.say("Why?")
+        await here.run_command("new", participants="scripted/one, scripted/one")
+        here.post_message("Why?")
         before = 2 + times
-        await here.double.wait_until(lambda: len(here.general.messages) >= before)
-        await here.leave()
-        await here.join()
-        await here.double.wait_until(lambda: [text for _, text in here.heard()].count("And the second.") == 2)
-        await here.until(here.told, lambda told: told)
-        assert sorted(here.heard()[-4:]) == [
+        await here.fake_discord.wait_until(lambda: len(here.general.messages) >= before)
+        await here.stop_bot()
+        await here.connect_bot()
+        await here.fake_discord.wait_until(
+            lambda: [text for _, text in here.visible_lines()].count("And the second.") == 2
+        )
+        await here.wait_until(here.is_fully_delivered, lambda told: told)
+        assert sorted(here.visible_lines()[-4:]) == [
             ("Alpha", "And the second."),
             ("Alpha", "The first word."),
             ("Beta", "And the second."),
@@ -120,11 +130,11 @@ async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
 async def test_with_typing_between_them_messages_still_come_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with parley(tmp_path, monkeypatch, degree=2) as here:
-        await here.command("new", participants="scripted/one")
-        here.say("Why?")
-        await here.shown("And the second.")
-        assert here.heard()[-2:] == [("Alpha", "The first word."), ("Alpha", "And the second.")]
+    async with open_bot_session(tmp_path, monkeypatch, degree=2) as here:
+        await here.run_command("new", participants="scripted/one")
+        here.post_message("Why?")
+        await here.wait_for_message("And the second.")
+        assert here.visible_lines()[-2:] == [("Alpha", "The first word."), ("Alpha", "And the second.")]
         assert here.general.typing_count >= 1
 
 
@@ -132,25 +142,25 @@ async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moot.discord.run_delivery.TYPING_SECONDS", 0.05)
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/hanging")
-        here.say("Tell me all.")
-        await here.shown("It begins.")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        await here.run_command("new", participants="scripted/hanging")
+        here.post_message("Tell me all.")
+        await here.wait_for_message("It begins.")
         typed = here.general.typing_count
-        await here.double.wait_until(lambda: here.general.typing_count > typed + 2)
-        await here.command("stop")
-        await here.over()
+        await here.fake_discord.wait_until(lambda: here.general.typing_count > typed + 2)
+        await here.run_command("stop")
+        await here.wait_until_idle()
 
 
 async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moot.discord.run_delivery.TYPING_SECONDS", 600.0)
-    async with parley(tmp_path, monkeypatch) as here:
-        held = Held(monkeypatch, seconds=0.2)
-        await here.command("new", participants="scripted/dribbling")
-        here.say("Drip?")
-        await here.double.wait_until(lambda: here.general.typing_count == 1)
-        held.free.set()
-        await here.shown("drop.")
+    async with open_bot_session(tmp_path, monkeypatch) as here:
+        held = BlockingSleep(monkeypatch, seconds=0.2)
+        await here.run_command("new", participants="scripted/dribbling")
+        here.post_message("Drip?")
+        await here.fake_discord.wait_until(lambda: here.general.typing_count == 1)
+        held.released.set()
+        await here.wait_for_message("drop.")
         assert here.general.typing_count == 1
 
 

@@ -17,8 +17,8 @@ from moot.discord.posts import (
 )
 from moot.discord.run_presenter import RunPresenter
 from moot.types.chunks import FinishReason, Usage
-from moot.types.debate import CrossModel, Summary
-from moot.types.drawing import Open
+from moot.types.debate import DebateSummary, TableSummary
+from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
     ActionTaken,
     Answer,
@@ -41,27 +41,29 @@ from moot.types.faults import Fault
 from moot.types.participants import make_participants
 from moot.types.tools import ApprovalOutcome
 
-TABLE = make_participants(("scripted/one", "scripted/two", "scripted/three"))
-STARTED = RunStarted(participants=TABLE)
+PARTICIPANTS = make_participants(("scripted/one", "scripted/two", "scripted/three"))
+RUN_STARTED = RunStarted(participants=PARTICIPANTS)
 
 
-def begun(who: str, attempt: int = 1) -> Event:
-    return TurnStarted(participant=who, stage="answer", round=0, attempt=attempt, model="scripted/one")
+def turn_started(participant: str, attempt: int = 1) -> Event:
+    return TurnStarted(
+        participant=participant, stage="answer", round=0, attempt=attempt, model="scripted/one"
+    )
 
 
-def words(who: str, text: str) -> Event:
-    return TextDelta(participant=who, stage="answer", round=0, text=text)
+def text_delta(participant: str, text: str) -> Event:
+    return TextDelta(participant=participant, stage="answer", round=0, text=text)
 
 
-def ended(
-    who: str,
+def turn_ended(
+    participant: str,
     status: TurnStatus = "completed",
     fault: Fault | None = None,
     thoughts: str = "",
     finish: FinishReason | None = None,
 ) -> Event:
     return TurnEnded(
-        participant=who,
+        participant=participant,
         stage="answer",
         round=0,
         status=status,
@@ -74,7 +76,7 @@ def ended(
     )
 
 
-def recital(notice: str = "", opening: Sequence[str] = ()) -> RunPresenter:
+def make_presenter(notice: str = "", opening: Sequence[str] = ()) -> RunPresenter:
     return RunPresenter(
         delivery_style=1,
         notice=notice,
@@ -83,43 +85,53 @@ def recital(notice: str = "", opening: Sequence[str] = ()) -> RunPresenter:
     )
 
 
-def told(*events: Event, of: RunPresenter | None = None) -> list[DeliveryStep]:
-    reciting = of or recital()
+def present_events(*events: Event, presenter: RunPresenter | None = None) -> list[DeliveryStep]:
+    reciting = presenter or make_presenter()
     return [step for event in events for step in reciting.present_event(event)]
 
 
-def said(steps: Sequence[DeliveryStep]) -> list[tuple[str, str]]:
+def message_texts(steps: Sequence[DeliveryStep]) -> list[tuple[str, str]]:
     return [(step.author.name, step.text) for step in steps if isinstance(step, PlannedMessage)]
 
 
 def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> None:
-    steps = told(STARTED, begun("alpha"), words("alpha", "One.\n\nTw"), words("alpha", "o."), ended("alpha"))
-    assert said(steps) == [("Alpha", "One."), ("Alpha", "Two.")]
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "One.\n\nTw"),
+        text_delta("alpha", "o."),
+        turn_ended("alpha"),
+    )
+    assert message_texts(steps) == [("Alpha", "One."), ("Alpha", "Two.")]
     assert [step.position for step in steps if not isinstance(step, DropPending)] == [0, 1]
 
 
 def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
     paragraph = f"{'a' * 1900}\n\n"
-    steps = said(told(STARTED, begun("alpha"), words("alpha", 50 * paragraph), ended("alpha")))
+    steps = message_texts(
+        present_events(
+            RUN_STARTED, turn_started("alpha"), text_delta("alpha", 50 * paragraph), turn_ended("alpha")
+        )
+    )
     left = 50 * 1900 - sum(len(text) for _, text in steps[:-1])
     assert (len(steps), left > 0) == (41, True)
     assert steps[-1] == ("Alpha", f"-# {left:,} more characters of this answer are kept in Moot.")
 
 
 def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
-    steps = told(
-        STARTED,
-        begun("alpha"),
-        begun("beta"),
-        begun("gamma"),
-        words("beta", "Beta one.\n\nBeta two.\n\n"),
-        words("gamma", "Gamma."),
-        ended("gamma"),
-        words("alpha", "Alpha one.\n\nAlpha two.\n\nA"),
-        ended("beta"),
-        ended("alpha"),
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        turn_started("beta"),
+        turn_started("gamma"),
+        text_delta("beta", "Beta one.\n\nBeta two.\n\n"),
+        text_delta("gamma", "Gamma."),
+        turn_ended("gamma"),
+        text_delta("alpha", "Alpha one.\n\nAlpha two.\n\nA"),
+        turn_ended("beta"),
+        turn_ended("alpha"),
     )
-    assert said(steps) == [
+    assert message_texts(steps) == [
         ("Beta", "Beta one."),
         ("Beta", "Beta two."),
         ("Gamma", "Gamma."),
@@ -130,63 +142,73 @@ def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
 
 
 def test_what_is_said_elsewhere_comes_first_and_what_is_replied_to_before_the_first_answer() -> None:
-    events = (STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha"))
-    assert said(told(*events, of=recital(opening=["Well?", "Or not?"]))) == [
+    events = (RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Yes."), turn_ended("alpha"))
+    assert message_texts(present_events(*events, presenter=make_presenter(opening=["Well?", "Or not?"]))) == [
         ("anna", "Well?"),
         ("anna", "Or not?"),
         ("Alpha", "Yes."),
     ]
-    assert said(told(*events, of=recital(notice="-# Replying"))) == [
+    assert message_texts(present_events(*events, presenter=make_presenter(notice="-# Replying"))) == [
         ("Alpha", "-# Replying"),
         ("Alpha", "Yes."),
     ]
-    assert said(told(STARTED, of=recital(notice="-# Replying"))) == []
+    assert message_texts(present_events(RUN_STARTED, presenter=make_presenter(notice="-# Replying"))) == []
 
 
 def test_what_was_told_of_an_attempt_that_failed_is_taken_back() -> None:
-    steps = told(
-        STARTED,
-        begun("alpha"),
-        words("alpha", "Wrong.\n\nAnd"),
-        begun("alpha", 2),
-        words("alpha", "Right."),
-        ended("alpha"),
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "Wrong.\n\nAnd"),
+        turn_started("alpha", 2),
+        text_delta("alpha", "Right."),
+        turn_ended("alpha"),
     )
     assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
     unsaid = steps[1]
     assert isinstance(unsaid, Retract)
     assert unsaid.retracted_positions == (0,)
-    assert said(steps)[-1] == ("Alpha", "Right.")
+    assert message_texts(steps)[-1] == ("Alpha", "Right.")
 
 
 def test_text_that_turned_out_to_be_thought_is_taken_back_too() -> None:
     retracted = TextRetracted(participant="alpha", stage="answer", round=0)
-    steps = told(
-        STARTED, begun("alpha"), words("alpha", "Hm.\n\nSo"), retracted, words("alpha", "So."), ended("alpha")
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "Hm.\n\nSo"),
+        retracted,
+        text_delta("alpha", "So."),
+        turn_ended("alpha"),
     )
     assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
 
 
 def test_a_turn_that_failed_leaves_only_the_reason() -> None:
     fault = Fault(kind="auth", message="The key is wrong.\nChange it.", retryable=False)
-    steps = told(STARTED, begun("alpha"), words("alpha", "Half.\n\nA"), ended("alpha", "failed", fault))
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "Half.\n\nA"),
+        turn_ended("alpha", "failed", fault),
+    )
     assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
-    assert said(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
+    assert message_texts(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
 
 
 def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
     early = Fault(kind="network", message="The stream ended early.", retryable=True)
-    steps = told(
-        STARTED,
-        begun("alpha"),
-        begun("beta"),
-        words("alpha", "One."),
-        words("alpha", "\n\nTwo"),
-        words("beta", "Half"),
-        ended("beta", "partial", early),
-        ended("alpha", finish="length"),
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        turn_started("beta"),
+        text_delta("alpha", "One."),
+        text_delta("alpha", "\n\nTwo"),
+        text_delta("beta", "Half"),
+        turn_ended("beta", "partial", early),
+        turn_ended("alpha", finish="length"),
     )
-    assert said(steps) == [
+    assert message_texts(steps) == [
         ("Alpha", "One."),
         ("Alpha", "Two"),
         ("Alpha", "-# Cut at the token limit."),
@@ -196,10 +218,13 @@ def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
 
 
 def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() -> None:
-    events = (STARTED, begun("alpha"), words("alpha", "One.\n\nTwo"))
-    assert said(told(*events, ended("alpha", "stopped"))) == [("Alpha", "One."), ("Alpha", "Two")]
-    steps = told(*events, ended("alpha", "interrupted"), RunEnded(status="interrupted"))
-    assert said(steps) == [("Alpha", "One.")]
+    events = (RUN_STARTED, turn_started("alpha"), text_delta("alpha", "One.\n\nTwo"))
+    assert message_texts(present_events(*events, turn_ended("alpha", "stopped"))) == [
+        ("Alpha", "One."),
+        ("Alpha", "Two"),
+    ]
+    steps = present_events(*events, turn_ended("alpha", "interrupted"), RunEnded(status="interrupted"))
+    assert message_texts(steps) == [("Alpha", "One.")]
     assert [type(step) for step in steps] == [PlannedMessage, DropPending, DropPending]
 
 
@@ -207,27 +232,34 @@ def test_before_a_tool_is_called_what_was_said_is_told() -> None:
     called = ToolCalled(
         participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}"
     )
-    reciting = recital()
-    steps = told(STARTED, begun("alpha"), words("alpha", "Let me look."), called, of=reciting)
-    assert said(steps) == [("Alpha", "Let me look.")]
+    reciting = make_presenter()
+    steps = present_events(
+        RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Let me look."), called, presenter=reciting
+    )
+    assert message_texts(steps) == [("Alpha", "Let me look.")]
     assert reciting.is_calling_tools
-    told(begun("beta"), words("beta", "Meanwhile."), words("alpha", "Found"), of=reciting)
+    present_events(
+        turn_started("beta"),
+        text_delta("beta", "Meanwhile."),
+        text_delta("alpha", "Found"),
+        presenter=reciting,
+    )
     assert reciting.is_calling_tools
-    reciting.present_event(ended("alpha"))
+    reciting.present_event(turn_ended("alpha"))
     assert not reciting.is_calling_tools
 
 
-def asking(call: str = "call_1", *, again: bool = False) -> tuple[Event, Event]:
-    where: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": call}
+def approval_events(call_id: str = "call_1", *, repeated: bool = False) -> tuple[Event, Event]:
+    where: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": call_id}
     called = ToolCalled(name="notes/write_down", arguments='{"text": "Round."}', **where)
-    return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=again, **where)
+    return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=repeated, **where)
 
 
-def answered(answer: ApprovalOutcome, call: str = "call_1") -> Event:
-    return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call, answer=answer)
+def approval_resolved(outcome: ApprovalOutcome, call_id: str = "call_1") -> Event:
+    return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call_id, answer=outcome)
 
 
-QUESTION = """\
+PROMPT_TEXT = """\
 **Alpha** wants to call `notes/write_down`, which may change something:
 ```json
 {"text": "Round."}
@@ -236,26 +268,46 @@ QUESTION = """\
 
 @pytest.mark.parametrize("answer", OUTCOME_TEXTS)
 def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: ApprovalOutcome) -> None:
-    reciting = recital()
-    steps = told(STARTED, begun("alpha"), words("alpha", "Now."), *asking(), of=reciting)
-    assert steps[-1] == PlannedMessage(position=1, text=QUESTION, author=MOOT_AUTHOR, call_id="call_1")
+    reciting = make_presenter()
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "Now."),
+        *approval_events(),
+        presenter=reciting,
+    )
+    assert steps[-1] == PlannedMessage(position=1, text=PROMPT_TEXT, author=MOOT_AUTHOR, call_id="call_1")
     assert [one.call_id for one in reciting.open_approvals] == ["call_1"]
-    assert told(answered(answer), ended("alpha"), of=reciting) == [
-        ResolvePrompt(position=2, prompt_position=1, text=f"{QUESTION}\n-# {OUTCOME_TEXTS[answer]}")
+    assert present_events(approval_resolved(answer), turn_ended("alpha"), presenter=reciting) == [
+        ResolvePrompt(position=2, prompt_position=1, text=f"{PROMPT_TEXT}\n-# {OUTCOME_TEXTS[answer]}")
     ]
     assert reciting.open_approvals == ()
 
 
 def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_been_done() -> None:
-    steps = told(STARTED, begun("alpha"), *asking(), begun("alpha"), *asking("call_2", again=True))
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        *approval_events(),
+        turn_started("alpha"),
+        *approval_events("call_2", repeated=True),
+    )
     [first, settled, second] = steps
     assert isinstance(settled, ResolvePrompt)
-    assert (settled.prompt_position, settled.text) == (0, f"{QUESTION}\n-# {INTERRUPTED_TEXT}")
-    assert said([first, second]) == [("Moot", QUESTION), ("Moot", f"{QUESTION}\n{REPEATED_CALL_WARNING}")]
+    assert (settled.prompt_position, settled.text) == (0, f"{PROMPT_TEXT}\n-# {INTERRUPTED_TEXT}")
+    assert message_texts([first, second]) == [
+        ("Moot", PROMPT_TEXT),
+        ("Moot", f"{PROMPT_TEXT}\n{REPEATED_CALL_WARNING}"),
+    ]
 
 
 def test_thoughts_go_to_the_thought_log() -> None:
-    steps = told(STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha", thoughts="Hm. " * 1000))
+    steps = present_events(
+        RUN_STARTED,
+        turn_started("alpha"),
+        text_delta("alpha", "Yes."),
+        turn_ended("alpha", thoughts="Hm. " * 1000),
+    )
     thoughts = [step for step in steps if isinstance(step, PlannedMessage) and step.is_reasoning]
     assert len(thoughts) == 4
     assert all(len(one.text) <= 1950 for one in thoughts)
@@ -274,11 +326,11 @@ def test_thoughts_go_to_the_thought_log() -> None:
         (
             SummaryMade(
                 basis="",
-                summary=Summary(
+                summary=DebateSummary(
                     original_prompt="",
                     overview="They agree.",
                     per_model=(),
-                    cross_model=CrossModel(agreements=(), disagreements=(), convergence_summary=""),
+                    cross_model=TableSummary(agreements=(), disagreements=(), convergence_summary=""),
                 ),
             ),
             [("Moot", "**Summary** They agree.")],
@@ -288,39 +340,45 @@ def test_thoughts_go_to_the_thought_log() -> None:
     ],
 )
 def test_what_is_told_beside_words(event: Event, shown: list[tuple[str, str]]) -> None:
-    assert said(told(STARTED, event)) == shown
+    assert message_texts(present_events(RUN_STARTED, event)) == shown
 
 
 def test_what_is_so_in_every_turn_is_told_once() -> None:
     missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
-    assert said(told(STARTED, missing, missing)) == [("Moot", "-# It answers without them.")]
+    assert message_texts(present_events(RUN_STARTED, missing, missing)) == [
+        ("Moot", "-# It answers without them.")
+    ]
 
 
 def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
-    drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=Open())
-    [post] = told(STARTED, drawn, RunEnded(status="completed"))
+    drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=OpenWhiteboard())
+    [post] = present_events(RUN_STARTED, drawn, RunEnded(status="completed"))
     assert isinstance(post, PlannedMessage)
     assert post.kind == "board"
-    assert told(STARTED, RunEnded(status="completed")) == []
+    assert present_events(RUN_STARTED, RunEnded(status="completed")) == []
 
 
 @given(st.data())
 def test_places_do_not_depend_on_how_the_log_is_cut(data: st.DataObject) -> None:
     texts = {"alpha": "One.\n\nTwo.\n\n`x`\n", "beta": "Three.\n\nFour."}
     order = data.draw(st.lists(st.sampled_from(list(texts)), max_size=40))
-    events = [STARTED, begun("alpha"), begun("beta")]
+    events = [RUN_STARTED, turn_started("alpha"), turn_started("beta")]
     left = dict(texts)
     for who in order:
         size = data.draw(st.integers(1, 5))
-        events += [words(who, left[who][:size])] if left[who] else []
+        events += [text_delta(who, left[who][:size])] if left[who] else []
         left[who] = left[who][size:]
-    events += [words(who, rest) for who, rest in left.items() if rest]
-    events += [ended("alpha"), ended("beta")]
-    once, again = told(*events), told(*events)
+    events += [text_delta(who, rest) for who, rest in left.items() if rest]
+    events += [turn_ended("alpha"), turn_ended("beta")]
+    once, again = present_events(*events), present_events(*events)
     assert once == again
-    by = {who: [text for name, text in said(once) if name.lower() == who] for who in texts}
+    by = {who: [text for name, text in message_texts(once) if name.lower() == who] for who in texts}
     assert by == {"alpha": ["One.", "Two.", "`x`"], "beta": ["Three.", "Four."]}
-    assert [name for at, (name, _) in enumerate(said(once)) if at and said(once)[at - 1][0] != name] in (
+    assert [
+        name
+        for at, (name, _) in enumerate(message_texts(once))
+        if at and message_texts(once)[at - 1][0] != name
+    ] in (
         ["Beta"],
         ["Alpha"],
     )

@@ -10,29 +10,31 @@ import pytest
 import pytest_asyncio
 
 from moot.store.database import Database
-from tests.databases import SLOW_ON_POSTGRES, migrated, tmp_path
-from tests.engine.works import Works
-from tests.store.people import settle
-from tests.store.running import OTHER, WORKER, employ
+from tests.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
+from tests.engine.works import RunHarness
+from tests.store.people import create_accounts
+from tests.store.running import OTHER_WORKER, WORKER, register_workers
 
-__all__ = ["database", "tmp_path", "works"]
+__all__ = ["database", "run_harness", "tmp_path"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
-async def works(
+async def run_harness(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Works]:
+) -> AsyncIterator[RunHarness]:
     """The same for all tests, because DBOS takes its time to start and to end."""
-    async with migrated(request.param, tmp_path_factory.mktemp("works")) as database:
-        await settle(database)
-        await employ(database, WORKER, OTHER)
-        works = Works(database)
-        writing = asyncio.create_task(works.journal.write_forever())
-        await works.runs.launch()  # while it looks for runs to take up, it would find those of the first test
+    async with open_migrated_database(request.param, tmp_path_factory.mktemp("works")) as database:
+        await create_accounts(database)
+        await register_workers(database, WORKER, OTHER_WORKER)
+        works = RunHarness(database)
+        writing = asyncio.create_task(works.event_writer.write_forever())
+        await (
+            works.run_manager.launch()
+        )  # while it looks for runs to take up, it would find those of the first test
         yield works
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-        await works.runs.close()
+        await works.run_manager.close()
         with warnings.catch_warnings():  # DBOS leaves connections open when it ends
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
@@ -40,5 +42,5 @@ async def works(
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
+    async with open_migrated_database(request.param, tmp_path) as database:
         yield database

@@ -11,58 +11,58 @@ from moot.engine.tools.toolset import ToolBinding, Toolset
 from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.tools import ApprovalDecision, ToolInfo
 
-WORD = Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}')
-Work = Callable[[Mapping[str, Any]], Awaitable[str]]
+WORD_SCHEMA = Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}')
+ToolFunction = Callable[[Mapping[str, Any]], Awaitable[str]]
 
 
 async def look_up(arguments: Mapping[str, Any]) -> str:
     return f"{arguments['word']} is a meeting."
 
 
-async def never(_: Mapping[str, Any]) -> str:
+async def never_returns(_: Mapping[str, Any]) -> str:
     await asyncio.Event().wait()
     return ""
 
 
-class Asked:
+class ScriptedApprovals:
     """Somebody who answers what they were told to; None never answers."""
 
-    def __init__(self, answer: ApprovalDecision | None = "allow", standing: ApprovalState = "wanted") -> None:
+    def __init__(self, decision: ApprovalDecision | None = "allow", state: ApprovalState = "wanted") -> None:
         self.log: list[str] = []
-        self._answer = answer
-        self._standing = standing
+        self._decision = decision
+        self._state = state
 
     async def approval_state(self, request: ToolCallRequest) -> ApprovalState:
-        return self._standing
+        return self._state
 
     async def request_approval(self, request: ToolCallRequest) -> None:
         self.log.append(f"asked {request.tool}")
 
     async def wait_for_decision(self, request: ToolCallRequest) -> ApprovalDecision:
-        if self._answer is None:
+        if self._decision is None:
             await asyncio.Event().wait()
-        assert self._answer is not None
-        return self._answer
+        assert self._decision is not None
+        return self._decision
 
     async def record_call_start(self, request: ToolCallRequest) -> None:
         self.log.append(f"begun {request.tool}")
 
 
-class Bench:
+class ToolsetHarness:
     """One tool in a kit, and what was called of it."""
 
     def __init__(
         self,
-        work: Work = look_up,
+        function: ToolFunction = look_up,
         *,
         effects: bool = False,
         trusted: bool = False,
-        asked: Asked | None = None,
+        approvals: ScriptedApprovals | None = None,
         tool_seconds: float = 60,
         approval_seconds: float = 60,
     ) -> None:
-        info = ToolInfo(name="look_up", description="Looks.", parameters=WORD, effects=effects)
-        self.box = FakeToolbox(FakeTool(info, work))
-        self.asked = asked or Asked()
-        offer = ToolBinding(title="dict/look_up", info=info, toolbox=self.box, trusted=trusted)
-        self.kit = Toolset([offer], self.asked, tool_seconds, approval_seconds)
+        info = ToolInfo(name="look_up", description="Looks.", parameters=WORD_SCHEMA, effects=effects)
+        self.toolbox = FakeToolbox(FakeTool(info, function))
+        self.approvals = approvals or ScriptedApprovals()
+        offer = ToolBinding(title="dict/look_up", info=info, toolbox=self.toolbox, trusted=trusted)
+        self.toolset = Toolset([offer], self.approvals, tool_seconds, approval_seconds)

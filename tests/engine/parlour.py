@@ -16,7 +16,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Registry
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
-from moot.services.discussions import NewDiscussion, Saying, Started
+from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
 from moot.store.database import Database
 from moot.streaming.turn_stream import Limits
 from moot.types.accounts import Caller
@@ -24,85 +24,97 @@ from moot.types.discussions import Message
 from moot.types.events import RunStatus
 from moot.types.participants import make_participants
 from moot.types.requests import ModelRequest
-from tests.server.talking import idle
+from tests.server.talking import build_idle_services
 from tests.store.people import ANNA
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-BROKEN = Script(fault="unauthorized")
-FASTEST = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
+FAILING_SCRIPT = Script(fault="unauthorized")
+FAST_MODEL_CALLER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
 
 
-class Counting(ScriptedProvider):
+class CountingProvider(ScriptedProvider):
     """Models that answer with the number of the call, but for `broken`, which fails."""
 
     def __init__(self) -> None:
         self.scripts = Scripts(
-            {**BUILT_IN_SCRIPTS, "other": Script(), "dear": Script(price=1000), "broken": BROKEN}
+            {**BUILT_IN_SCRIPTS, "other": Script(), "dear": Script(price=1000), "broken": FAILING_SCRIPT}
         )
         super().__init__(self.scripts)
-        self.asked: list[ModelRequest] = []
+        self.requests: list[ModelRequest] = []
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
+        self.requests.append(request)
         if request.model != "broken":
-            self.scripts.by_name[request.model] = Script(answer=f"#{len(self.asked)}", chunk=100)
+            self.scripts.by_name[request.model] = Script(answer=f"#{len(self.requests)}", chunk=100)
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
-class Parlour:
-    def __init__(self, house: Services, provider: Counting) -> None:
-        self.house = house
+class InlineServices:
+    def __init__(self, services: Services, provider: CountingProvider) -> None:
+        self.services = services
         self.provider = provider
-        chains, budgets = house.casting.resolve_with_fallbacks, house.budgets
-        recapping = ReferenceResolver(house.database, chains, FASTEST, budgets)
+        chains, budgets = services.model_resolver.resolve_with_fallbacks, services.budgets
+        recapping = ReferenceResolver(services.database, chains, FAST_MODEL_CALLER, budgets)
         self.executor = RunExecutor(
-            house.database, house.worker_id, house.event_writer, FASTEST, chains, run_step_directly, recapping
+            services.database,
+            services.worker_id,
+            services.event_writer,
+            FAST_MODEL_CALLER,
+            chains,
+            run_step_directly,
+            recapping,
         )
 
-    async def open(self, mode: str = "single", seats: int = 1, words: str = "Why?", **more: Any) -> Started:
+    async def create_discussion(
+        self, mode: str = "single", participant_count: int = 1, text: str = "Why?", **more: Any
+    ) -> StartedRun:
         """Open a discussion, and let it be answered."""
-        who = make_participants(("scripted/echo",) * seats)
-        opening = NewDiscussion(message=words, participants=who, mode=mode, rounds=2, language="en", **more)
-        return await self.played(await self.house.hall.create(CALLER, opening))
+        who = make_participants(("scripted/echo",) * participant_count)
+        opening = NewDiscussion(message=text, participants=who, mode=mode, rounds=2, language="en", **more)
+        return await self.execute_run(await self.services.discussion_service.create(CALLER, opening))
 
-    async def say(self, discussion: str, words: str, **more: Any) -> Started:
-        return await self.played(
-            await self.house.hall.send_message(CALLER, Saying(discussion=discussion, message=words, **more))
+    async def send_message(self, discussion: str, text: str, **more: Any) -> StartedRun:
+        return await self.execute_run(
+            await self.services.discussion_service.send_message(
+                CALLER, NewMessage(discussion=discussion, message=text, **more)
+            )
         )
 
-    async def again(self, discussion: str, turn: str, model: str | None = None) -> Started:
-        return await self.played(await self.house.revising.regenerate_answer(CALLER, discussion, turn, model))
+    async def regenerate(self, discussion: str, turn: str, model: str | None = None) -> StartedRun:
+        return await self.execute_run(
+            await self.services.turn_versions.regenerate_answer(CALLER, discussion, turn, model)
+        )
 
-    async def played(self, started: Started, revision: int = 0) -> Started:
+    async def execute_run(self, started_run: StartedRun, revision: int = 0) -> StartedRun:
         """Bring a run to its end, and return it as it is then."""
-        await self.executor.execute_run(started.run.id, revision, RunExecution(revision))
-        return replace(started, run=await self.house.runs.get_run(ANNA, started.run.id))
+        await self.executor.execute_run(started_run.run.id, revision, RunExecution(revision))
+        return replace(started_run, run=await self.services.runs.get_run(ANNA, started_run.run.id))
 
-    async def status(self, started: Started) -> RunStatus | str:
-        return (await self.house.runs.get_run(ANNA, started.run.id)).status
+    async def run_status(self, started_run: StartedRun) -> RunStatus | str:
+        return (await self.services.runs.get_run(ANNA, started_run.run.id)).status
 
     async def messages(self, discussion: str, **more: Any) -> Sequence[Message]:
-        return await self.house.discussions.list_messages(discussion, include_hidden=False, **more)
+        return await self.services.discussions.list_messages(discussion, include_hidden=False, **more)
 
     async def answers(self, discussion: str) -> Sequence[Message]:
         return [one for one in await self.messages(discussion) if one.participant]
 
-    def sent(self, answer: Message) -> ModelRequest:
+    def request_for(self, answer: Message) -> ModelRequest:
         """Find what was sent for an answer."""
-        return self.provider.asked[int(answer.content.removeprefix("#")) - 1]
+        return self.provider.requests[int(answer.content.removeprefix("#")) - 1]
 
 
 @asynccontextmanager
-async def parlour(database: Database) -> AsyncIterator[Parlour]:
+async def open_inline_services(database: Database) -> AsyncIterator[InlineServices]:
     """Build one on a database that is settled."""
     async with Registry({}, {"OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}) as registry:
-        provider = Counting()
+        provider = CountingProvider()
         registry._providers["scripted"] = provider
-        house = await idle(database, registry, None)
-        house.hall._start = lambda _: None  # it is played here
+        house = await build_idle_services(database, registry, None)
+        house.discussion_service._start = lambda _: None  # it is played here
         writing = asyncio.create_task(house.event_writer.write_forever())
-        yield Parlour(house, provider)
+        yield InlineServices(house, provider)
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing

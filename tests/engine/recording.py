@@ -16,57 +16,59 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunLease
 from moot.types.chunks import Usage
 from moot.types.events import Answer, Event, TurnEnded, TurnStatus
-from tests.store.running import first_run
+from tests.store.running import prepare_leased_run
 
 
-class Kept:
-    def __init__(self, database: Database, run: RunLease, record: StoredTranscript) -> None:
-        self.run = run
-        self.record = record
+class TranscriptHarness:
+    def __init__(self, database: Database, lease: RunLease, transcript: StoredTranscript) -> None:
+        self.lease = lease
+        self.transcript = transcript
         self._database = database
 
-    async def events(self) -> list[Event]:
-        return await told(self._database, self.run)
+    async def read_events(self) -> list[Event]:
+        return await read_run_events(self._database, self.lease)
 
-    async def messages(self) -> list[tuple[str, str, str]]:
-        said = await Discussions(self._database).list_messages(self.run.discussion)
+    async def read_messages(self) -> list[tuple[str, str, str]]:
+        said = await Discussions(self._database).list_messages(self.lease.discussion)
         return [(message.content, message.thoughts, message.status) for message in said]
 
 
-async def told(database: Database, run: RunLease) -> list[Event]:
-    rows = await EventLog(database).read_events(run.run, 0)
+async def read_run_events(database: Database, lease: RunLease) -> list[Event]:
+    rows = await EventLog(database).read_events(lease.run, 0)
     return [msgspec.json.decode(body, type=Event) for _, body in rows]
 
 
 @asynccontextmanager
-async def kept(
-    database: Database, before: Sequence[Event] = (), *, again: RunLease | None = None
-) -> AsyncIterator[Kept]:
-    run = again or await first_run(database)
-    before = [*before, *await told(database, run)]
+async def open_stored_transcript(
+    database: Database, earlier_events: Sequence[Event] = (), *, existing_lease: RunLease | None = None
+) -> AsyncIterator[TranscriptHarness]:
+    run = existing_lease or await prepare_leased_run(database)
+    earlier_events = [*earlier_events, *await read_run_events(database, run)]
     events = EventLog(database)
     journal = EventWriter(events, EventHub(events), lambda _: pytest.fail("nobody else has the run"))
     writing = asyncio.create_task(journal.write_forever())
 
-    async def log() -> list[Event]:
+    async def load_events() -> list[Event]:
         await journal.flush_events()
-        return await told(database, run)
+        return await read_run_events(database, run)
 
     try:
-        yield Kept(database, run, StoredTranscript(journal.open_run(run), run, (), before, log))
+        yield TranscriptHarness(
+            database, run, StoredTranscript(journal.open_run(run), run, (), earlier_events, load_events)
+        )
         await journal.flush_events()
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
 
 
-def ended(words: str = "", status: TurnStatus = "completed") -> TurnEnded:
+def make_turn_ended(text: str = "", status: TurnStatus = "completed") -> TurnEnded:
     return TurnEnded(
         participant="alpha",
         stage="answer",
         round=0,
         status=status,
-        message=Answer(words),
+        message=Answer(text),
         model="lab/one",
         usage=Usage(),
         cost=0.0,

@@ -26,49 +26,49 @@ from moot.types.participants import Participant, make_participants
 from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
 
-SPEAKER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
+MODEL_CALLER = ModelCaller(Limits(idle=5, total=30), backoff_seconds=0.001, jitter=lambda: 0.5)
 QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", number=1)
 
 
-class Recorded(ScriptedProvider):
+class RecordingProvider(ScriptedProvider):
     """Scripts that remember what they were asked, and whose answers were heard to their end or closed."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(Scripts({**BUILT_IN_SCRIPTS, **scripts}))
-        self.asked: list[ModelRequest] = []
-        self.closed = 0
+        self.requests: list[ModelRequest] = []
+        self.closed_streams = 0
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
+        self.requests.append(request)
         try:
             async for chunks in super().stream_chunks(request, key):
                 yield chunks
         finally:
-            self.closed += 1
+            self.closed_streams += 1
 
 
-class Said:
+class FakeTranscript:
     """A transcript in a list; `heard` is called with every event before it counts as told.
 
     `open` are turns that a crash cut off.
     """
 
-    def __init__(self, said: Sequence[Message]) -> None:
-        self.messages = list(said)
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.messages = list(messages)
         self.analysis_results: list[AnalysisResult] = []
         self.lanes: dict[str, Lane] = {}
         self.charges: list[Charge] = []
         self.spent_usd = 0.0
-        self.open: set[TurnKey] = set()
+        self.open_turns: set[TurnKey] = set()
         self.events: list[Event] = []
-        self.heard: Callable[[Event], None] = lambda _: None
+        self.on_event: Callable[[Event], None] = lambda _: None
 
     def has_open_turn(self, turn_key: TurnKey) -> bool:
-        return turn_key in self.open
+        return turn_key in self.open_turns
 
     async def append_events(self, events: list[Event]) -> None:
         for event in events:
-            self.heard(event)
+            self.on_event(event)
             self.events.append(event)
 
     async def commit_event(
@@ -97,7 +97,7 @@ class Said:
         self.messages = [m for m in self.messages if m not in gone]
 
 
-class Stage:
+class TableHarness:
     """A table set up for a test. The models of its seats are names of scripts."""
 
     def __init__(
@@ -107,61 +107,65 @@ class Stage:
         said: Sequence[Message] = (QUESTION,),
         refused: Mapping[str, UsageError] | None = None,
         scripts: Mapping[str, Script] | None = None,
-        provider: Recorded | None = None,
+        provider: RecordingProvider | None = None,
         revision: int = 0,
-        workshop: ToolSession | None = None,
+        tool_session: ToolSession | None = None,
         **more: object,
     ) -> None:
         plan = RunPlan(**{"mode": mode, "participants": make_participants(models), **more})  # type: ignore[arg-type]
-        self.provider = provider or Recorded(scripts or {})
-        self.transcript = Said(said)
+        self.provider = provider or RecordingProvider(scripts or {})
+        self.transcript = FakeTranscript(said)
         self.stop = StopSignal()
         self.steps: list[str] = []
-        self.came: dict[str, str] = {}  # what every step came to
-        self.recorded: dict[str, str] = {}  # what steps came to before a crash: they are not done again
-        self._refused = refused or {}
+        self.step_results: dict[str, str] = {}  # what every step came to
+        self.recorded_results: dict[
+            str, str
+        ] = {}  # what steps came to before a crash: they are not done again
+        self._model_errors = refused or {}
         scene = RunContext(run="run_1", discussion="dis_1", plan=plan, revision=revision)
-        self.table = RunTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step, workshop)
+        self.table = RunTable(
+            scene, self.transcript, self._resolve_model, MODEL_CALLER, self.stop, self._run_step, tool_session
+        )
 
-    async def _chain(self, who: Participant) -> Sequence[ResolvedModel]:
-        if who.id in self._refused:
-            raise self._refused[who.id]
-        return [ResolvedModel(who.model, self.provider, who.model, KeyRing(()))]
+    async def _resolve_model(self, participant: Participant) -> Sequence[ResolvedModel]:
+        if participant.id in self._model_errors:
+            raise self._model_errors[participant.id]
+        return [ResolvedModel(participant.model, self.provider, participant.model, KeyRing(()))]
 
-    async def _step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
+    async def _run_step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         self.steps.append(name)
-        if name in self.recorded:
-            self.came[name] = self.recorded[name]
-            return cast("S", self.recorded[name])
+        if name in self.recorded_results:
+            self.step_results[name] = self.recorded_results[name]
+            return cast("S", self.recorded_results[name])
         came = await run_step_directly(name, body)
-        self.came[name] = came
+        self.step_results[name] = came
         return came
 
-    def when_heard(self, who: str, words: str, then: Callable[[], None]) -> None:
+    def on_text(self, participant: str, text: str, callback: Callable[[], None]) -> None:
         """Do something as soon as a participant has said certain words."""
 
         def listen(event: Event) -> None:
-            if isinstance(event, TextDelta) and event.participant == who and words in event.text:
-                then()
+            if isinstance(event, TextDelta) and event.participant == participant and text in event.text:
+                callback()
 
-        self.transcript.heard = listen
+        self.transcript.on_event = listen
 
     @property
     def answers(self) -> list[Message]:
         return [message for message in self.transcript.messages if message.role == "assistant"]
 
     @property
-    def told(self) -> list[str]:
+    def answer_lines(self) -> list[str]:
         """What was kept, in short."""
         return [f"{m.round}/{m.participant} {m.status}: {m.content}" for m in self.answers]
 
     @property
-    def asked(self) -> list[list[tuple[str, ...]]]:
+    def sent_messages(self) -> list[list[tuple[str, ...]]]:
         """What every call was sent, without system prompts: for each message its role and its texts."""
         return [
             [
                 (message.role, *(str(getattr(part, "text", part)) for part in message.parts))
                 for message in call.messages
             ]
-            for call in self.provider.asked
+            for call in self.provider.requests
         ]

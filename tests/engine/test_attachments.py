@@ -16,7 +16,7 @@ from moot.types.files import StoredFile
 from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest, user_message
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PLAN = RunPlan(mode="parallel", participants=make_participants(("lab/gpt-5", "lab/deepseek-chat")))
@@ -24,27 +24,30 @@ PLAN = RunPlan(mode="parallel", participants=make_participants(("lab/gpt-5", "la
 
 @pytest.fixture
 async def files(database: Database) -> Files:
-    await settle(database)
+    await create_accounts(database)
     return Files(database)
 
 
 @pytest.fixture
-def attaching(files: Files) -> Attachments:
+def attachments(files: Files) -> Attachments:
     lab = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1", key_env="LAB_KEY")
     return Attachments(files, Registry({"lab": lab, "broken": ProviderConfig()}, {}))
 
 
-async def add(files: Files, name: str, data: bytes, media_type: str = "text/plain") -> StoredFile:
+async def store_file(files: Files, name: str, data: bytes, media_type: str = "text/plain") -> StoredFile:
     return await files.store_file(ANNA, ANNA, name, media_type, data.hex(), data)
 
 
-def message(id: str, *files: str) -> Message:
+def make_message(id: str, *files: str) -> Message:
     return Message(id=id, discussion="dis_1", role="user", content="Look.", files=files or None)
 
 
 async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> None:
-    notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
-    said = [message("msg_1", notes.id, cat.id), message("msg_2"), message("msg_3", cat.id)]
+    notes, cat = (
+        await store_file(files, "notes.txt", b"Round."),
+        await store_file(files, "cat.png", PNG, "image/png"),
+    )
+    said = [make_message("msg_1", notes.id, cat.id), make_message("msg_2"), make_message("msg_3", cat.id)]
     assert await load_attached_files(files, ANNA, said) == {
         "msg_1": (
             Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6),
@@ -52,13 +55,16 @@ async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> No
         ),
         "msg_3": (Attachment(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),),
     }
-    assert await load_attached_files(files, ANNA, [message("msg_2")]) == {}
+    assert await load_attached_files(files, ANNA, [make_message("msg_2")]) == {}
     assert await load_attached_files(files, BERT, said) == {"msg_1": (), "msg_3": ()}
 
 
 async def test_people_are_shown_text_and_which_other_files_there_were(files: Files) -> None:
-    notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
-    found = await load_attached_files(files, ANNA, [message("msg_1", notes.id, cat.id)], only_text=True)
+    notes, cat = (
+        await store_file(files, "notes.txt", b"Round."),
+        await store_file(files, "cat.png", PNG, "image/png"),
+    )
+    found = await load_attached_files(files, ANNA, [make_message("msg_1", notes.id, cat.id)], only_text=True)
     text, picture = found["msg_1"]
     assert text.part == Text("notes.txt:\n```\nRound.\n```")
     assert (picture.part, picture.size) == (File("cat.png", "image/png", b""), len(PNG))
@@ -68,20 +74,23 @@ async def test_where_there_is_no_room_for_all_the_newest_are_kept(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_LOADED_BYTES", 9)
-    old, new = await add(files, "old.txt", b"12345"), await add(files, "new.txt", b"67890")
-    said = [message("msg_1", old.id), message("msg_2", new.id), message("msg_3", new.id)]
+    old, new = await store_file(files, "old.txt", b"12345"), await store_file(files, "new.txt", b"67890")
+    said = [make_message("msg_1", old.id), make_message("msg_2", new.id), make_message("msg_3", new.id)]
     found = await load_attached_files(files, ANNA, said)
     assert [one.part for one in found["msg_1"]] == [file_omission_note(old)]
     assert found["msg_2"] == found["msg_3"]
     assert [one.part for one in found["msg_2"]] == [Text("new.txt:\n```\n67890\n```")]
 
 
-async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attaching: Attachments) -> None:
-    notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
-    await attaching.validate_attachments(ANNA, [notes.id], PLAN)
-    await attaching.validate_attachments(ANNA, [notes.id, cat.id], replace(PLAN, to=("alpha",)))
+async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attachments: Attachments) -> None:
+    notes, cat = (
+        await store_file(files, "notes.txt", b"Round."),
+        await store_file(files, "cat.png", PNG, "image/png"),
+    )
+    await attachments.validate_attachments(ANNA, [notes.id], PLAN)
+    await attachments.validate_attachments(ANNA, [notes.id, cat.id], replace(PLAN, to=("alpha",)))
     with pytest.raises(UsageError) as caught:
-        await attaching.validate_attachments(ANNA, [notes.id, cat.id], PLAN)
+        await attachments.validate_attachments(ANNA, [notes.id, cat.id], PLAN)
     assert str(caught.value) == (
         "files[1]: Beta (lab/deepseek-chat) takes no image files such as cat.png: "
         "leave the file out or choose another model."
@@ -90,30 +99,30 @@ async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attachin
 
 @pytest.mark.parametrize("model", ["gone/x", "broken/x"])
 async def test_of_a_model_that_nobody_offers_its_turn_will_tell(
-    files: Files, attaching: Attachments, model: str
+    files: Files, attachments: Attachments, model: str
 ) -> None:
-    cat = await add(files, "cat.png", PNG, "image/png")
-    await attaching.validate_attachments(
+    cat = await store_file(files, "cat.png", PNG, "image/png")
+    await attachments.validate_attachments(
         ANNA, [cat.id], RunPlan(mode="single", participants=make_participants((model,)))
     )
 
 
 async def test_files_that_are_too_large_together_are_refused(
-    files: Files, attaching: Attachments, monkeypatch: pytest.MonkeyPatch
+    files: Files, attachments: Attachments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_FILE_BYTES", 9)
-    one, two = await add(files, "a.txt", b"12345"), await add(files, "b.txt", b"67890")
-    await attaching.validate_attachments(ANNA, [one.id, one.id], PLAN)
+    one, two = await store_file(files, "a.txt", b"12345"), await store_file(files, "b.txt", b"67890")
+    await attachments.validate_attachments(ANNA, [one.id, one.id], PLAN)
     with pytest.raises(UsageError, match=r"^files: they are larger"):
-        await attaching.validate_attachments(ANNA, [one.id, two.id], PLAN)
+        await attachments.validate_attachments(ANNA, [one.id, two.id], PLAN)
 
 
-async def test_a_request_is_shown_as_its_model_got_it(attaching: Attachments) -> None:
+async def test_a_request_is_shown_as_its_model_got_it(attachments: Attachments) -> None:
     cat = File("cat.png", "image/png", PNG)
     request = ModelRequest(model="m", messages=(user_message(cat, "What is it?"),))
     for model in ("lab/gpt-5", "gone/x"):
-        (shown,) = (await attaching.readable_request(request, model)).messages
+        (shown,) = (await attachments.readable_request(request, model)).messages
         assert shown == request.messages[0]
-    (told,) = (await attaching.readable_request(request, "lab/deepseek-chat")).messages
+    (told,) = (await attachments.readable_request(request, "lab/deepseek-chat")).messages
     assert isinstance(told.parts[0], Text)
     assert "cannot read" in told.parts[0].text

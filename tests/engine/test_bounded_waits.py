@@ -7,7 +7,7 @@ from moot.engine.waits import wait_at_most
 from moot.streaming.cancellation import StopSignal
 
 
-async def never() -> str:
+async def never_returns() -> str:
     await asyncio.Event().wait()
     return ""
 
@@ -20,15 +20,15 @@ async def test_what_is_done_in_time_is_returned() -> None:
 
 
 async def test_no_more_time_is_waited_than_there_is() -> None:
-    assert await wait_at_most(never(), 0.01, StopSignal()) is None
+    assert await wait_at_most(never_returns(), 0.01, StopSignal()) is None
 
 
 async def test_a_stop_comes_before_the_time_is_over_also_one_that_was_there_before() -> None:
     stop = StopSignal()
     asyncio.get_running_loop().call_soon(stop.request_stop)
     async with asyncio.timeout(60):
-        assert await wait_at_most(never(), 600, stop) is None
-        assert await wait_at_most(never(), 600, stop) is None
+        assert await wait_at_most(never_returns(), 600, stop) is None
+        assert await wait_at_most(never_returns(), 600, stop) is None
 
 
 async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ async def test_whoever_waits_may_be_cancelled_and_the_work_is_too() -> None:
 
     async def work() -> str:
         try:
-            return await never()
+            return await never_returns()
         finally:
             gone.set()
 

@@ -8,12 +8,12 @@ from moot.engine.call_limiter import CallLimiter
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import RateLimiter
-from tests.databases import KINDS, database_url, migrated
+from tests.databases import DATABASE_KINDS, database_url, open_migrated_database
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASE_KINDS)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
+    async with open_migrated_database(request.param, tmp_path) as database:
         yield database
 
 
@@ -33,8 +33,8 @@ async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> Non
 
 
 async def test_those_who_ask_at_the_same_time_are_counted_together(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
-        rates = Counting(database)
+    async with open_migrated_database("postgres", tmp_path) as database:
+        rates = CountingRateLimiter(database)
         admission = CallLimiter(database, rates, 100)
         assert await asyncio.gather(*(admission.try_acquire_call() for _ in range(12))) == [None] * 12
         assert sum(rates.counts) == 12
@@ -42,7 +42,7 @@ async def test_those_who_ask_at_the_same_time_are_counted_together(tmp_path: Pat
         assert [await admission.try_acquire_call() for _ in range(2)] == [None, None]
 
 
-class Counting(RateLimiter):
+class CountingRateLimiter(RateLimiter):
     """Remembers how many were counted at once."""
 
     def __init__(self, database: Database) -> None:

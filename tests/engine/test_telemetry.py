@@ -18,14 +18,14 @@ from moot.types.errors import BadSettings
 from moot.types.events import Answer, TurnEnded, TurnStatus
 from moot.types.faults import make_fault
 
-NOTHING = Usage()
+NO_USAGE = Usage()
 
 
-def ended(
+def make_turn_ended(
     model: str,
     status: TurnStatus = "completed",
     *,
-    usage: Usage = NOTHING,
+    usage: Usage = NO_USAGE,
     cost: float | None = None,
     first_token: float | None = None,
 ) -> TurnEnded:
@@ -49,8 +49,8 @@ def sample(name: str, **labels: str) -> float | None:
 
 
 def test_tokens_are_counted_by_provider_and_direction() -> None:
-    count_turn(ended("counting/one", usage=Usage(input=100, output=20, reasoning=5, cached=60)))
-    count_turn(ended("counting/two/three", usage=Usage(input=10, output=2)))
+    count_turn(make_turn_ended("counting/one", usage=Usage(input=100, output=20, reasoning=5, cached=60)))
+    count_turn(make_turn_ended("counting/two/three", usage=Usage(input=10, output=2)))
     assert sample("moot_tokens_total", provider="counting", direction="input") == 110
     assert sample("moot_tokens_total", provider="counting", direction="output") == 22
     assert sample("moot_turns_total", provider="counting", status="completed") == 2
@@ -71,27 +71,27 @@ def test_metrics_have_these_names() -> None:
 
 
 def test_turns_are_counted_by_how_they_ended() -> None:
-    count_turn(ended("ending/one"))
-    count_turn(ended("ending/one", "failed"))
-    count_turn(ended("ending/one", "failed"))
+    count_turn(make_turn_ended("ending/one"))
+    count_turn(make_turn_ended("ending/one", "failed"))
+    count_turn(make_turn_ended("ending/one", "failed"))
     assert sample("moot_turns_total", provider="ending", status="completed") == 1
     assert sample("moot_turns_total", provider="ending", status="failed") == 2
     assert sample("moot_turns_total", provider="ending", status="stopped") is None
 
 
 def test_cost_is_counted_where_the_price_is_known() -> None:
-    count_turn(ended("dear/one", cost=0.25))
-    count_turn(ended("dear/one", cost=0.5))
-    count_turn(ended("dear/one", cost=None))
-    count_turn(ended("unpriced/one", cost=None))
+    count_turn(make_turn_ended("dear/one", cost=0.25))
+    count_turn(make_turn_ended("dear/one", cost=0.5))
+    count_turn(make_turn_ended("dear/one", cost=None))
+    count_turn(make_turn_ended("unpriced/one", cost=None))
     assert sample("moot_cost_dollars_total", provider="dear") == 0.75
     assert sample("moot_cost_dollars_total", provider="unpriced") is None
 
 
 def test_the_time_to_the_first_token_is_observed_where_one_came() -> None:
-    count_turn(ended("timely/one", first_token=0.3))
-    count_turn(ended("timely/one", first_token=1.5))
-    count_turn(ended("timely/one", "failed", first_token=None))
+    count_turn(make_turn_ended("timely/one", first_token=0.3))
+    count_turn(make_turn_ended("timely/one", first_token=1.5))
+    count_turn(make_turn_ended("timely/one", "failed", first_token=None))
     assert sample("moot_first_token_seconds_count", provider="timely") == 2
     assert sample("moot_first_token_seconds_sum", provider="timely") == 1.8
     assert sample("moot_first_token_seconds_bucket", provider="timely", le="0.5") == 1
@@ -100,8 +100,8 @@ def test_the_time_to_the_first_token_is_observed_where_one_came() -> None:
 
 
 def test_neither_what_was_said_nor_who_said_it_is_shown() -> None:
-    count_turn(ended("discreet/colonel-mustard", usage=Usage(1, 1), cost=0.1, first_token=0.1))
-    count_turn(ended("discreet/colonel-mustard", "failed"))
+    count_turn(make_turn_ended("discreet/colonel-mustard", usage=Usage(1, 1), cost=0.1, first_token=0.1))
+    count_turn(make_turn_ended("discreet/colonel-mustard", "failed"))
     shown = generate_latest().decode()
     assert 'moot_turns_total{provider="discreet",status="failed"} 1.0' in shown
     for secret in ("candlestick", "rope", "library", "conservatory", "scarlet", "mustard"):
@@ -109,7 +109,7 @@ def test_neither_what_was_said_nor_who_said_it_is_shown() -> None:
 
 
 EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
-TURN = """
+TURN_PROGRAM = """
 import os, sys
 from moot.engine import telemetry
 from moot.types.chunks import Usage
@@ -129,11 +129,11 @@ print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """
 
 
-def take_a_turn(**environment: str) -> str:
+def export_turn_in_process(**environment: str) -> str:
     """Let a process of its own tell of a turn, and return what it prints."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     done = subprocess.run(  # noqa: S603 - Python, with code of our own
-        [sys.executable, "-c", TURN],
+        [sys.executable, "-c", TURN_PROGRAM],
         env=usual | {"NO_PROXY": "*"} | environment,
         capture_output=True,
         text=True,
@@ -176,7 +176,7 @@ def collector() -> Iterator[Collector]:
     collector.server.server_close()
 
 
-def exported(body: bytes) -> ResourceSpans:
+def parse_spans(body: bytes) -> ResourceSpans:
     request = ExportTraceServiceRequest()
     request.ParseFromString(body)
     spans: ResourceSpans
@@ -185,14 +185,14 @@ def exported(body: bytes) -> ResourceSpans:
 
 
 def test_without_an_endpoint_nothing_is_even_loaded() -> None:
-    assert take_a_turn() == "[]\n"
+    assert export_turn_in_process() == "[]\n"
 
 
 def test_with_an_endpoint_a_turn_arrives_there(collector: Collector) -> None:
-    assert EXPORTER in take_a_turn(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
+    assert EXPORTER in export_turn_in_process(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
     path, body = collector.received.get_nowait()
     assert path == "/v1/traces"
-    sent = exported(body)
+    sent = parse_spans(body)
     (span,) = sent.scope_spans[0].spans
     assert span.name == "turn"
     assert span.end_time_unix_nano - span.start_time_unix_nano == 1_500_000_000
@@ -213,17 +213,19 @@ def test_with_an_endpoint_a_turn_arrives_there(collector: Collector) -> None:
 
 
 def test_nothing_of_what_was_said_leaves_the_house(collector: Collector) -> None:
-    take_a_turn(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
+    export_turn_in_process(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
     _, body = collector.received.get_nowait()
     for secret in (b"candlestick", b"rope", b"library"):
         assert secret not in body
 
 
 def test_an_endpoint_for_traces_alone_and_a_name_of_the_service_are_used(collector: Collector) -> None:
-    take_a_turn(OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{collector.address}/mine", OTEL_SERVICE_NAME="our-table")
+    export_turn_in_process(
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{collector.address}/mine", OTEL_SERVICE_NAME="our-table"
+    )
     path, body = collector.received.get_nowait()
     assert path == "/mine"
-    resource = {one.key: one.value.string_value for one in exported(body).resource.attributes}
+    resource = {one.key: one.value.string_value for one in parse_spans(body).resource.attributes}
     assert resource["service.name"] == "our-table"
 
 

@@ -6,21 +6,21 @@ from moot.engine.waits import retry_while_unavailable
 from moot.types.errors import DatabaseUnavailable
 
 
-class Away:
+class UnavailableDatabase:
     """A database that answers when it was asked often enough."""
 
-    def __init__(self, times: int) -> None:
-        self.times = times
+    def __init__(self, failures: int) -> None:
+        self.failures_left = failures
 
-    async def ask(self) -> str:
-        self.times -= 1
-        if self.times >= 0:
+    async def query(self) -> str:
+        self.failures_left -= 1
+        if self.failures_left >= 0:
             raise DatabaseUnavailable("The database is busy.")
         return "there"
 
 
 @pytest.fixture(autouse=True)
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def recorded_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Do not wait, only note for how long."""
     waited: list[float] = []
 
@@ -31,24 +31,24 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-async def test_what_is_there_is_not_waited_for(waits: list[float]) -> None:
-    assert await retry_while_unavailable(Away(0).ask) == "there"
-    assert waits == []
+async def test_what_is_there_is_not_waited_for(recorded_waits: list[float]) -> None:
+    assert await retry_while_unavailable(UnavailableDatabase(0).query) == "there"
+    assert recorded_waits == []
 
 
 async def test_what_is_away_is_asked_again_ever_more_seldom_and_it_is_said_why(
-    waits: list[float], caplog: pytest.LogCaptureFixture
+    recorded_waits: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert await retry_while_unavailable(Away(7).ask) == "there"
-    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+        assert await retry_while_unavailable(UnavailableDatabase(7).query) == "there"
+    assert recorded_waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     assert {record.__dict__["reason"] for record in caplog.records} == {"The database is busy."}
 
 
-async def test_what_goes_wrong_otherwise_is_not_tried_again(waits: list[float]) -> None:
+async def test_what_goes_wrong_otherwise_is_not_tried_again(recorded_waits: list[float]) -> None:
     async def ask() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         await retry_while_unavailable(ask)
-    assert waits == []
+    assert recorded_waits == []

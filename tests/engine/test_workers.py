@@ -17,221 +17,232 @@ from moot.types.billing import Payer
 from moot.types.discussions import Run
 from moot.types.errors import DatabaseUnavailable, ShuttingDown
 from moot.types.run_plan import RunPlan
-from tests.databases import migrated
-from tests.store.hearing import eventually
-from tests.store.people import ANNA, discuss, settle
-from tests.store.running import start
+from tests.databases import open_migrated_database
+from tests.store.hearing import wait_until
+from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.store.running import create_run
 
-LEASE = 1.0
-LONG = 5 * MAX_MISSED_HEARTBEATS  # rounds
-ELSEWHERE = Path("/nowhere")  # where nobody left a file: each is on a machine of its own
+LEASE_SECONDS = 1.0
+MANY_ROUNDS = 5 * MAX_MISSED_HEARTBEATS  # rounds
+MISSING_FOLDER = Path("/nowhere")  # where nobody left a file: each is on a machine of its own
 
 
-class Away(Database):
+class InterruptibleDatabase(Database):
     """A database that can be away, for all or only for those who write."""
 
-    reads = writes = True
+    can_read = can_write = True
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        if not self.reads:
+        if not self.can_read:
             raise DatabaseUnavailable("The database is away.")
         async with super().read() as connection:
             yield connection
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
-        if not self.writes:
+        if not self.can_write:
             raise DatabaseUnavailable("The database is away.")
         async with super().write() as connection:
             yield connection
 
 
-class Somebody:
+class RecordingWorker:
     """A worker that notes whom it takes over from, and whether it was taken over itself."""
 
-    def __init__(self, database: Database, id: str, presence: WorkerLockFiles, lease: float = LEASE) -> None:
+    def __init__(
+        self, database: Database, id: str, lock_files: WorkerLockFiles, lease_seconds: float = LEASE_SECONDS
+    ) -> None:
         self.id = id
-        self.took: list[str] = []
-        self.fenced = 0
-        self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
-        self.workers = WorkerMonitor(
-            WorkerRegistry(database), presence, id, lease, self._take_over, self._end
+        self.taken_over: list[str] = []
+        self.fenced_count = 0
+        self.before_takeover: Callable[[], Awaitable[None]] | None = (
+            None  # what happens before a take-over is through
+        )
+        self.monitor = WorkerMonitor(
+            WorkerRegistry(database), lock_files, id, lease_seconds, self._take_over, self._on_fenced
         )
 
-    def look_for_runs(self, database: Database, of: str) -> list[str]:
+    def record_runs_of(self, database: Database, worker_id: str) -> list[str]:
         """Note the runs that a worker had when it was taken over."""
         found: list[str] = []
 
         async def look() -> None:
-            found.extend(run for run, _ in await Runs(database).list_worker_runs(of))
+            found.extend(run for run, _ in await Runs(database).list_worker_runs(worker_id))
 
-        self.first = look
+        self.before_takeover = look
         return found
 
     async def _take_over(self, other: str) -> None:
-        if self.first is not None:
-            await self.first()
-        self.took.append(other)
+        if self.before_takeover is not None:
+            await self.before_takeover()
+        self.taken_over.append(other)
 
-    def _end(self) -> None:
-        self.fenced += 1
+    def _on_fenced(self) -> None:
+        self.fenced_count += 1
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Away]:
-    async with migrated("postgres", tmp_path) as made, Away(made.url) as database:
+async def database(tmp_path: Path) -> AsyncIterator[InterruptibleDatabase]:
+    async with (
+        open_migrated_database("postgres", tmp_path) as made,
+        InterruptibleDatabase(made.url) as database,
+    ):
         yield database
 
 
-async def join(
-    database: Database, *ids: str, machine: Path = ELSEWHERE, lease: float = LEASE
-) -> list[Somebody]:
-    joined = [Somebody(database, id, WorkerLockFiles(machine), lease) for id in ids]
+async def join_workers(
+    database: Database, *ids: str, lock_folder: Path = MISSING_FOLDER, lease_seconds: float = LEASE_SECONDS
+) -> list[RecordingWorker]:
+    joined = [RecordingWorker(database, id, WorkerLockFiles(lock_folder), lease_seconds) for id in ids]
     for one in joined:
-        await one.workers.join_cluster()
+        await one.monitor.join_cluster()
     return joined
 
 
-async def rounds(count: int, *living: Somebody) -> None:
+async def run_rounds(count: int, *live_workers: RecordingWorker) -> None:
     """Let everybody who lives beat and look, and take over to the end."""
     for _ in range(count):
         async with asyncio.TaskGroup() as group:
-            await asyncio.gather(*(one.workers._beat_once(group) for one in living))
+            await asyncio.gather(*(one.monitor._beat_once(group) for one in live_workers))
 
 
-async def rows(database: Database) -> dict[str, str | None]:
+async def worker_rows(database: Database) -> dict[str, str | None]:
     async with database.read() as connection:
         found = await connection.execute(select(worker.c.id, worker.c.reaper))
         return {row.id: row.reaper for row in found}
 
 
-async def test_who_is_silent_is_taken_over_once(database: Away) -> None:
-    one, other, _ = await join(database, "one", "other", "silent")
-    await rounds(MAX_MISSED_HEARTBEATS, one, other)
-    assert one.took == other.took == []
-    await rounds(LONG, one, other)
-    assert [*one.took, *other.took] == ["silent"]
-    assert await rows(database) == {"one": None, "other": None}
+async def test_who_is_silent_is_taken_over_once(database: InterruptibleDatabase) -> None:
+    one, other, _ = await join_workers(database, "one", "other", "silent")
+    await run_rounds(MAX_MISSED_HEARTBEATS, one, other)
+    assert one.taken_over == other.taken_over == []
+    await run_rounds(MANY_ROUNDS, one, other)
+    assert [*one.taken_over, *other.taken_over] == ["silent"]
+    assert await worker_rows(database) == {"one": None, "other": None}
 
 
 async def test_who_died_on_this_machine_is_taken_over_at_the_first_look(
-    database: Away, tmp_path: Path
+    database: InterruptibleDatabase, tmp_path: Path
 ) -> None:
     machine = tmp_path / "workers"
     with WorkerLockFiles(machine).lock_worker_file("living"):
-        (one, *_) = await join(database, "one", "living", "dead", machine=machine)
+        (one, *_) = await join_workers(database, "one", "living", "dead", lock_folder=machine)
         (machine / "dead").touch()
-        await rounds(1, one)
-        assert one.took == ["dead"]
-        assert await rows(database) == {"one": None, "living": None}
-        await rounds(1, one)
+        await run_rounds(1, one)
+        assert one.taken_over == ["dead"]
+        assert await worker_rows(database) == {"one": None, "living": None}
+        await run_rounds(1, one)
         assert [path.name for path in machine.iterdir()] == ["living"]
 
 
-async def test_who_lives_is_never_taken_over(database: Away) -> None:
-    living = await join(database, "one", "other", "third")
-    await rounds(LONG, *living)
-    assert [one.took for one in living] == [[], [], []]
-    for _ in range(LONG):  # those who are slow live too
-        await rounds(MAX_MISSED_HEARTBEATS - 1, living[0])
-        await rounds(1, *living[1:])
-    assert [one.took for one in living] == [[], [], []]
-    assert [one.fenced for one in living] == [0, 0, 0]
+async def test_who_lives_is_never_taken_over(database: InterruptibleDatabase) -> None:
+    living = await join_workers(database, "one", "other", "third")
+    await run_rounds(MANY_ROUNDS, *living)
+    assert [one.taken_over for one in living] == [[], [], []]
+    for _ in range(MANY_ROUNDS):  # those who are slow live too
+        await run_rounds(MAX_MISSED_HEARTBEATS - 1, living[0])
+        await run_rounds(1, *living[1:])
+    assert [one.taken_over for one in living] == [[], [], []]
+    assert [one.fenced_count for one in living] == [0, 0, 0]
 
 
-async def test_27_who_wakes_up_and_was_taken_over_must_end(database: Away) -> None:
-    one, sleeper = await join(database, "one", "sleeper")
-    await rounds(LONG, one)
-    assert one.took == ["sleeper"]
-    await rounds(1, one, sleeper)
-    assert (sleeper.fenced, one.fenced) == (1, 0)
-    assert sleeper.took == []
+async def test_27_who_wakes_up_and_was_taken_over_must_end(database: InterruptibleDatabase) -> None:
+    one, sleeper = await join_workers(database, "one", "sleeper")
+    await run_rounds(MANY_ROUNDS, one)
+    assert one.taken_over == ["sleeper"]
+    await run_rounds(1, one, sleeper)
+    assert (sleeper.fenced_count, one.fenced_count) == (1, 0)
+    assert sleeper.taken_over == []
 
 
-async def test_27_who_is_being_taken_over_must_end_too(database: Away) -> None:
-    one, sleeper = await join(database, "one", "sleeper")
+async def test_27_who_is_being_taken_over_must_end_too(database: InterruptibleDatabase) -> None:
+    one, sleeper = await join_workers(database, "one", "sleeper")
     async with database.write() as connection:
         await connection.execute(update(worker).where(worker.c.id == "sleeper").values(reaper="one"))
-    await rounds(1, sleeper)
-    assert sleeper.fenced == 1
-    await rounds(1, one)
-    assert one.took == ["sleeper"]
+    await run_rounds(1, sleeper)
+    assert sleeper.fenced_count == 1
+    await run_rounds(1, one)
+    assert one.taken_over == ["sleeper"]
 
 
-async def test_33_no_clock_is_asked(database: Away, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = await join(database, "one", "other")
+async def test_33_no_clock_is_asked(database: InterruptibleDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = await join_workers(database, "one", "other")
     for jump in (3600.0, -3600.0, 1e6):
         with monkeypatch.context() as patch:
             patch.setattr("time.time", lambda: 1e9 + jump)  # noqa: B023 - over before the next jump
-            await rounds(1, one, other)
-    assert one.took == other.took == []
+            await run_rounds(1, one, other)
+    assert one.taken_over == other.taken_over == []
 
 
 @pytest.mark.parametrize("what", ["everything", "writing"])
-async def test_29_nobody_dies_while_the_database_is_away(database: Away, what: str) -> None:
-    living = await join(database, "one", "other", "third")
-    await rounds(MAX_MISSED_HEARTBEATS, *living)
-    database.reads, database.writes = what == "writing", False
-    await rounds(LONG, *living)
-    database.reads = database.writes = True
+async def test_29_nobody_dies_while_the_database_is_away(database: InterruptibleDatabase, what: str) -> None:
+    living = await join_workers(database, "one", "other", "third")
+    await run_rounds(MAX_MISSED_HEARTBEATS, *living)
+    database.can_read, database.can_write = what == "writing", False
+    await run_rounds(MANY_ROUNDS, *living)
+    database.can_read = database.can_write = True
     for one in living:
-        await rounds(1, one)
-    await rounds(LONG, *living)
-    assert [one.took for one in living] == [[], [], []]
-    assert [one.fenced for one in living] == [0, 0, 0]
+        await run_rounds(1, one)
+    await run_rounds(MANY_ROUNDS, *living)
+    assert [one.taken_over for one in living] == [[], [], []]
+    assert [one.fenced_count for one in living] == [0, 0, 0]
 
 
-async def test_a_reaper_that_dies_half_way_is_replaced(database: Away) -> None:
-    reaper, other, _ = await join(database, "reaper", "other", "silent")
+async def test_a_reaper_that_dies_half_way_is_replaced(database: InterruptibleDatabase) -> None:
+    reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
     begun = asyncio.Event()
 
     async def die() -> None:
         begun.set()
         await asyncio.sleep(3600)
 
-    reaper.first = die
+    reaper.before_takeover = die
 
     async def live() -> None:
         async with asyncio.TaskGroup() as group:
             while True:
-                await reaper.workers._beat_once(group)
+                await reaper.monitor._beat_once(group)
                 await WorkerRegistry(database).send_heartbeat(other.id)
 
     dying = asyncio.create_task(live())
     await begun.wait()
     dying.cancel()
     await asyncio.gather(dying, return_exceptions=True)
-    assert await rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
-    await rounds(LONG, other)
-    assert other.took == ["reaper", "silent"]
-    assert await rows(database) == {"other": None}
+    assert await worker_rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+    await run_rounds(MANY_ROUNDS, other)
+    assert other.taken_over == ["reaper", "silent"]
+    assert await worker_rows(database) == {"other": None}
 
 
-async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(database: Away) -> None:
-    reaper, other, _ = await join(database, "reaper", "other", "silent")
+async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(
+    database: InterruptibleDatabase,
+) -> None:
+    reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
     done = asyncio.Event()
 
     async def linger() -> None:
         await done.wait()
 
-    reaper.first = linger
+    reaper.before_takeover = linger
     async with asyncio.TaskGroup() as group:
         for _ in range(MAX_MISSED_HEARTBEATS + 1):
-            await reaper.workers._beat_once(group)
+            await reaper.monitor._beat_once(group)
             await WorkerRegistry(database).send_heartbeat(other.id)
-        for _ in range(LONG):
-            await reaper.workers._beat_once(group)
-            await rounds(1, other)
-        assert await rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+        for _ in range(MANY_ROUNDS):
+            await reaper.monitor._beat_once(group)
+            await run_rounds(1, other)
+        assert await worker_rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
         done.set()
-    assert reaper.took == ["silent"]
-    assert other.took == []
-    assert reaper.fenced == other.fenced == 0
+    assert reaper.taken_over == ["silent"]
+    assert other.taken_over == []
+    assert reaper.fenced_count == other.fenced_count == 0
 
 
-async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(database: Away) -> None:
-    one, _ = await join(database, "one", "silent")
+async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(
+    database: InterruptibleDatabase,
+) -> None:
+    one, _ = await join_workers(database, "one", "silent")
     tries: list[int] = []
 
     async def fail_twice() -> None:
@@ -239,103 +250,107 @@ async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(databa
         if len(tries) < 3:
             raise DatabaseUnavailable("The database is away.")
 
-    one.first = fail_twice
-    await rounds(LONG, one)
-    assert one.took == ["silent"]
+    one.before_takeover = fail_twice
+    await run_rounds(MANY_ROUNDS, one)
+    assert one.taken_over == ["silent"]
     assert len(tries) == 3
-    assert await rows(database) == {"one": None}
+    assert await worker_rows(database) == {"one": None}
 
 
-async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: Away) -> None:
-    third, *_ = await join(database, "third", "one", "other")
+async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: InterruptibleDatabase) -> None:
+    third, *_ = await join_workers(database, "third", "one", "other")
     async with database.write() as connection:
         for id, reaper in (("one", "other"), ("other", "one")):
             await connection.execute(update(worker).where(worker.c.id == id).values(reaper=reaper))
-    await rounds(1, third)
-    assert sorted(third.took) == ["one", "other"]
-    assert await rows(database) == {"third": None}
+    await run_rounds(1, third)
+    assert sorted(third.taken_over) == ["one", "other"]
+    assert await worker_rows(database) == {"third": None}
 
 
-async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: Away) -> None:
-    one, leaver = await join(database, "one", "leaver")
-    await leaver.workers.leave_cluster()
-    await rounds(1, leaver)
-    assert leaver.fenced == 0
-    await rounds(1, one)
-    assert one.took == ["leaver"]
-    assert await rows(database) == {"one": None}
+async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: InterruptibleDatabase) -> None:
+    one, leaver = await join_workers(database, "one", "leaver")
+    await leaver.monitor.leave_cluster()
+    await run_rounds(1, leaver)
+    assert leaver.fenced_count == 0
+    await run_rounds(1, one)
+    assert one.taken_over == ["leaver"]
+    assert await worker_rows(database) == {"one": None}
 
 
-async def test_a_stranger_that_was_noted_is_taken_over_once(database: Away) -> None:
-    one, other = await join(database, "one", "other")
+async def test_a_stranger_that_was_noted_is_taken_over_once(database: InterruptibleDatabase) -> None:
+    one, other = await join_workers(database, "one", "other")
     for _ in range(2):
         await WorkerRegistry(database).register_as_left("stranger")
     await WorkerRegistry(database).register_as_left("one")  # who is on the roll stays as it is
-    await rounds(LONG, one, other)
-    assert [*one.took, *other.took] == ["stranger"]
-    assert await rows(database) == {"one": None, "other": None}
+    await run_rounds(MANY_ROUNDS, one, other)
+    assert [*one.taken_over, *other.taken_over] == ["stranger"]
+    assert await worker_rows(database) == {"one": None, "other": None}
 
 
-async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Away) -> None:
-    await settle(database)
-    table = await discuss(database)
-    one, _ = await join(database, "one", "silent")
-    found = one.look_for_runs(database, "silent")
+async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: InterruptibleDatabase) -> None:
+    await create_accounts(database)
+    table = await create_discussion(database)
+    one, _ = await join_workers(database, "one", "silent")
+    found = one.record_runs_of(database, "silent")
     added: list[str] = []
 
     async def add() -> None:
         while True:
-            added.append((await start(database, table, of="silent")).id)
+            added.append((await create_run(database, table, worker_id="silent")).id)
 
     adding = asyncio.create_task(add())
-    await eventually(lambda: bool(added))
+    await wait_until(lambda: bool(added))
     async with asyncio.timeout(60):
-        while not one.took:  # its line is held most of the time, and each round tries once
-            await rounds(1, one)
+        while not one.taken_over:  # its line is held most of the time, and each round tries once
+            await run_rounds(1, one)
     with pytest.raises(ShuttingDown):
         await adding
-    assert one.took == ["silent"]
+    assert one.taken_over == ["silent"]
     assert sorted(found) == sorted(added)
     assert added != []
 
 
-async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database: Away) -> None:
-    await settle(database)
-    table = await discuss(database)
-    one, _ = await join(database, "one", "silent")
-    found = one.look_for_runs(database, "silent")
+async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(
+    database: InterruptibleDatabase,
+) -> None:
+    await create_accounts(database)
+    table = await create_discussion(database)
+    one, _ = await join_workers(database, "one", "silent")
+    found = one.record_runs_of(database, "silent")
     plan = RunPlan(mode="single", participants=table.participants)
     new = Run(id="run_1", discussion=table.id, message=None, mode="single", status="waiting", created_at=0.0)
     async with database.write() as connection:
         await add_run(connection, Payer(tenant=ANNA, account=ANNA), new, plan, "silent")
-        await rounds(LONG, one)
-        assert one.took == []
-    await rounds(1, one)
+        await run_rounds(MANY_ROUNDS, one)
+        assert one.taken_over == []
+    await run_rounds(1, one)
     assert found == ["run_1"]
-    assert one.took == ["silent"]
+    assert one.taken_over == ["silent"]
 
 
-async def test_workers_that_run_by_themselves(database: Away, tmp_path: Path) -> None:
+async def test_workers_that_run_by_themselves(database: InterruptibleDatabase, tmp_path: Path) -> None:
     machine = tmp_path / "workers"
-    one, other, mortal = joined = await join(database, "one", "other", "mortal", machine=machine, lease=10.0)
+    one, other, mortal = joined = await join_workers(
+        database, "one", "other", "mortal", lock_folder=machine, lease_seconds=10.0
+    )
     machine.mkdir()
     (machine / "mortal").touch()
-    beating = {one.id: asyncio.create_task(one.workers.run_heartbeats()) for one in joined}
+    beating = {one.id: asyncio.create_task(one.monitor.run_heartbeats()) for one in joined}
     beating["mortal"].cancel()
-    await eventually(lambda: [*one.took, *other.took] == ["mortal"])
-    await one.workers.leave_cluster()
-    await eventually(lambda: "one" in other.took)
+    await wait_until(lambda: [*one.taken_over, *other.taken_over] == ["mortal"])
+    await one.monitor.leave_cluster()
+    await wait_until(lambda: "one" in other.taken_over)
     async with asyncio.timeout(60):
         await beating["one"]
-        while await rows(database) != {"other": None}:
+        while await worker_rows(database) != {"other": None}:
             await asyncio.sleep(0.01)
     beating["other"].cancel()
     await asyncio.gather(*beating.values(), return_exceptions=True)
-    assert one.fenced == other.fenced == mortal.fenced == 0
+    assert one.fenced_count == other.fenced_count == mortal.fenced_count == 0
 
 
-async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
-    reaper, _ = await join(database, "reaper", "silent")
+async def test_beats_go_on_while_somebody_is_taken_over(database: InterruptibleDatabase) -> None:
+    reaper, _ = await join_workers(database, "reaper", "silent")
     done = asyncio.Event()
     beats: list[int] = []
 
@@ -347,38 +362,38 @@ async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
             await asyncio.sleep(0.01)
         done.set()
 
-    reaper.first = linger
-    beating = asyncio.create_task(reaper.workers.run_heartbeats())
+    reaper.before_takeover = linger
+    beating = asyncio.create_task(reaper.monitor.run_heartbeats())
     async with asyncio.timeout(60):
         await done.wait()
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
 
 
-async def test_beats_go_on_while_the_line_of_a_dead_worker_is_held(database: Away) -> None:
-    one, _ = await join(database, "one", "silent")
+async def test_beats_go_on_while_the_line_of_a_dead_worker_is_held(database: InterruptibleDatabase) -> None:
+    one, _ = await join_workers(database, "one", "silent")
     async with Database(database.url, connections=1) as apart:
-        one.workers._registry = WorkerRegistry(apart)
+        one.monitor._registry = WorkerRegistry(apart)
         async with database.write() as connection:
             await lock_worker(connection, "silent")
-            await rounds(LONG, one)
-            assert (await WorkerRegistry(database).worker_states())["one"].heartbeats == LONG
-            assert one.took == []
-        await rounds(1, one)
-    assert one.took == ["silent"]
+            await run_rounds(MANY_ROUNDS, one)
+            assert (await WorkerRegistry(database).worker_states())["one"].heartbeats == MANY_ROUNDS
+            assert one.taken_over == []
+        await run_rounds(1, one)
+    assert one.taken_over == ["silent"]
 
 
-ROLL = {"one", "other"}
+REGISTERED_WORKERS = {"one", "other"}
 
 
 def test_only_who_left_a_file_and_does_not_hold_it_is_dead(tmp_path: Path) -> None:
     here = WorkerLockFiles(tmp_path / "workers")
-    assert here.dead_workers(ROLL) == set()
+    assert here.dead_workers(REGISTERED_WORKERS) == set()
     with here.lock_worker_file("one"):
-        assert here.dead_workers(ROLL) == set()
+        assert here.dead_workers(REGISTERED_WORKERS) == set()
         (tmp_path / "workers" / "other").touch()
-        assert here.dead_workers(ROLL) == {"other"}
-        assert here.dead_workers(ROLL) == {"other"}  # until it is struck off
+        assert here.dead_workers(REGISTERED_WORKERS) == {"other"}
+        assert here.dead_workers(REGISTERED_WORKERS) == {"other"}  # until it is struck off
 
 
 def test_whoever_is_done_leaves_nothing(tmp_path: Path) -> None:
@@ -390,7 +405,7 @@ def test_whoever_is_done_leaves_nothing(tmp_path: Path) -> None:
 def test_what_somebody_left_who_was_struck_off_is_cleared_away(tmp_path: Path) -> None:
     (tmp_path / "third").touch()
     with WorkerLockFiles(tmp_path).lock_worker_file("one"):
-        assert WorkerLockFiles(tmp_path).dead_workers(ROLL) == set()
+        assert WorkerLockFiles(tmp_path).dead_workers(REGISTERED_WORKERS) == set()
         assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 

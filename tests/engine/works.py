@@ -19,83 +19,96 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunLease, Runs
 from moot.types.discussions import Message, Run
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta, TurnStarted
-from tests.engine.tables import SPEAKER, Recorded
-from tests.store.hearing import SECONDS, eventually
-from tests.store.people import ANNA, discuss
-from tests.store.running import WORKER, claim, start
+from tests.engine.tables import MODEL_CALLER, RecordingProvider
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
+from tests.store.people import ANNA, create_discussion
+from tests.store.running import WORKER, create_run, lease_run
 
-ENDLESS = Script(answer="On and on. ", fault="endless", pace=0.01)
+ENDLESS_SCRIPT = Script(answer="On and on. ", fault="endless", pace=0.01)
 
 
-class Works:
+class RunHarness:
     """Durable runs in this process, whose participants follow scripts."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.provider = Recorded({"forever": ENDLESS})
-        self.ended: list[tuple[RunLease, Sequence[Message]]] = []
-        self.trouble: list[Exception] = []  # comes before the next answers
+        self.provider = RecordingProvider({"forever": ENDLESS_SCRIPT})
+        self.ended_runs: list[tuple[RunLease, Sequence[Message]]] = []
+        self.pending_errors: list[Exception] = []  # comes before the next answers
         events = EventLog(database)
-        self.journal = EventWriter(events, EventHub(events), lambda _: None)
-        recapping = ReferenceResolver(database, self._chain, SPEAKER, Budgets(database))
-        self.runs = RunManager(database, WORKER, self.journal, SPEAKER, self._chain, self._note, recapping)
+        self.event_writer = EventWriter(events, EventHub(events), lambda _: None)
+        recapping = ReferenceResolver(database, self._resolve_model, MODEL_CALLER, Budgets(database))
+        self.run_manager = RunManager(
+            database,
+            WORKER,
+            self.event_writer,
+            MODEL_CALLER,
+            self._resolve_model,
+            self._record_end,
+            recapping,
+        )
 
-    async def _chain(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
-        if self.trouble:
-            raise self.trouble.pop(0)
+    async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
+        if self.pending_errors:
+            raise self.pending_errors.pop(0)
         return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
-    async def _note(self, claim: RunLease, turns: Sequence[Message]) -> None:
-        self.ended.append((claim, turns))
+    async def _record_end(self, lease: RunLease, turns: Sequence[Message]) -> None:
+        self.ended_runs.append((lease, turns))
 
-    async def new(self, model: str = "scripted/echo", of: str = WORKER) -> Run:
+    async def create_run(self, model: str = "scripted/echo", worker: str = WORKER) -> Run:
         """Store a discussion, a question and the run that is to answer it."""
-        return await start(self.database, await discuss(self.database, model=model), of=of, words="Why?")
+        return await create_run(
+            self.database,
+            await create_discussion(self.database, model=model),
+            worker_id=worker,
+            question="Why?",
+        )
 
-    async def over(self, run: Run) -> RunStatus:
+    async def wait_for_end(self, run: Run) -> RunStatus:
         """Wait for the end of a run, and return how it ended."""
-        events = await self.until(run, RunEnded)
+        events = await self.wait_for_event(run, RunEnded)
         stored = await Runs(self.database).get_run(ANNA, run.id)
         assert isinstance(events[-1], RunEnded)
         assert stored.status == events[-1].status
         return events[-1].status
 
-    async def until(self, run: Run, kind: type[Event]) -> list[Event]:
+    async def wait_for_event(self, run: Run, event_type: type[Event]) -> list[Event]:
         """Wait for an event of some kind, and return all that came."""
-        async with asyncio.timeout(SECONDS):
-            while not any(isinstance(event, kind) for event in await self.events(run)):
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+            while not any(isinstance(event, event_type) for event in await self.read_events(run)):
                 await asyncio.sleep(0.01)
-        return await self.events(run)
+        return await self.read_events(run)
 
-    async def events(self, run: Run) -> list[Event]:
+    async def read_events(self, run: Run) -> list[Event]:
         rows = await EventLog(self.database).read_events(run.id, 0)
         return [msgspec.json.decode(body, type=Event) for _, body in rows]
 
-    async def answers(self, run: Run) -> list[tuple[str, str]]:
+    async def read_answers(self, run: Run) -> list[tuple[str, str]]:
         said = await Discussions(self.database).list_messages(run.discussion)
         return [(message.status, message.content) for message in said if message.role == "assistant"]
 
-    async def two_in_a_row(self) -> tuple[Run, Run]:
+    async def start_two_runs(self) -> tuple[Run, Run]:
         """Start a run that speaks on and on, and one after it in the same discussion, which waits."""
-        old = await self.new("scripted/forever")
-        self.runs.start_run(old.id)
-        await self.until(old, RunStarted)
+        old = await self.create_run("scripted/forever")
+        self.run_manager.start_run(old.id)
+        await self.wait_for_event(old, RunStarted)
         discussion = await Discussions(self.database).get_discussion(ANNA, old.discussion)
-        new = await start(self.database, discussion, words="And?")
-        self.runs.start_run(new.id)
-        await eventually(lambda: {old.id, new.id} <= self.runs.executions.keys())
+        new = await create_run(self.database, discussion, question="And?")
+        self.run_manager.start_run(new.id)
+        await wait_until(lambda: {old.id, new.id} <= self.run_manager.executions.keys())
         return old, new
 
-    async def stop(self, run: Run) -> RunStatus:
+    async def stop_run(self, run: Run) -> RunStatus:
         """Stop a run, and return how it ended."""
         await Runs(self.database).request_stop(ANNA, run.id)
-        self.runs.on_command(run.id)  # on Postgres nobody listens here
-        return await self.over(run)
+        self.run_manager.on_command(run.id)  # on Postgres nobody listens here
+        return await self.wait_for_end(run)
 
-    async def cut_off(self, run: Run, words: str) -> None:
+    async def interrupt_run(self, run: Run, text: str) -> None:
         """Let somebody else have begun a run, and have died while Alpha was speaking."""
         seat = {"participant": "alpha", "stage": "answer", "round": 0}
-        journal = self.journal.open_run(await claim(self.database, run.id))
+        journal = self.event_writer.open_run(await lease_run(self.database, run.id))
         begun = TurnStarted(**seat, attempt=1, model="scripted/echo")  # type: ignore[arg-type]
-        await journal.append_events([begun, TextDelta(**seat, text=words)])  # type: ignore[arg-type]
-        await self.journal.flush_events()
+        await journal.append_events([begun, TextDelta(**seat, text=text)])  # type: ignore[arg-type]
+        await self.event_writer.flush_events()

@@ -40,12 +40,12 @@ class FakeTable:
         self.instructions: set[str] = set()
         self._statuses = {who: list(turns) for who, turns in (statuses or {}).items()}
         self._turns_left = stopped_after
-        self._names: set[str] = set()
+        self._used_names: set[str] = set()
         self._results = {name: list(found) for name, found in (results or {}).items()}
         self._unaffordable = unaffordable
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
-        self._leave_if_stopped()
+        self._raise_if_stopped()
         self.log.append(f"{stage} {round}")
 
     async def speak(
@@ -59,8 +59,8 @@ class FakeTable:
         build_instructions: BuildInstructions | None = None,
         with_actions: bool = False,
     ) -> TurnStatus:
-        self._leave_if_stopped()
-        status = self._turn(participant, f"{stage}/{round}", view)
+        self._raise_if_stopped()
+        status = self._record_turn(participant, f"{stage}/{round}", view)
         self.instructions.add(instruction)
         self.messages.append(_make_message(participant, stage, round, status))
         return status
@@ -75,12 +75,12 @@ class FakeTable:
         build_instructions: BuildInstructions | None = None,
         lane_status: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
-        self._leave_if_stopped()
+        self._raise_if_stopped()
         told = f", told to {build_instructions.__name__}" if build_instructions else ""
         lanes = f", each in a lane that is then {lane_status}" if lane_status else ""
         self.log.append(f"all at once{told}{lanes}:")
         speaking = self.plan.responding_participants if participants is None else participants
-        return {one.id: self._turn(one, f"{stage}/{round}", view) for one in speaking}
+        return {one.id: self._record_turn(one, f"{stage}/{round}", view) for one in speaking}
 
     async def one_speaks(
         self,
@@ -95,7 +95,7 @@ class FakeTable:
         self.log.append(f"one, as {role}, told to {build_instructions.__name__}:")
         status: TurnStatus = "failed"
         for who in candidates:
-            status = self._turn(who, f"{stage}/{round}", view)
+            status = self._record_turn(who, f"{stage}/{round}", view)
             if status in ANSWERED_STATUSES:
                 break
         return status
@@ -115,11 +115,11 @@ class FakeTable:
     async def complete_lanes(
         self, participants: Sequence[Participant], kind: NoticeKind, message: str
     ) -> None:
-        self._leave_if_stopped()
+        self._raise_if_stopped()
         self.log.append(f"{', '.join(who.id for who in participants)} complete, {kind}: {message}")
 
     async def send_notice(self, kind: NoticeKind, message: str) -> None:
-        self._leave_if_stopped()
+        self._raise_if_stopped()
         self.log.append(f"{kind}: {message}")
 
     async def can_afford(
@@ -131,25 +131,25 @@ class FakeTable:
         view: View = everything,
         reserve_for: BuildInstructions | None = None,
     ) -> bool:
-        self._leave_if_stopped()
+        self._raise_if_stopped()
         return label not in self._unaffordable
 
     async def run_concurrently(self, *coroutines: Coroutine[None, None, T]) -> Sequence[T]:
         self.log.append("at the same time:")
         return [await one for one in coroutines]
 
-    def _turn(self, who: Participant, place: str, view: View) -> TurnStatus:
-        name = f"{place}/{who.id}"
-        assert name not in self._names, f"{name} was used before"
-        self._names.add(name)
-        ends = self._statuses.get(who.id)
+    def _record_turn(self, participant: Participant, prefix: str, view: View) -> TurnStatus:
+        name = f"{prefix}/{participant.id}"
+        assert name not in self._used_names, f"{name} was used before"
+        self._used_names.add(name)
+        ends = self._statuses.get(participant.id)
         status: TurnStatus = ends.pop(0) if ends else "completed"
         self.log.append(f"{name} sees {view.__name__}" + ("" if status == "completed" else f": {status}"))
         if self._turns_left is not None:
             self._turns_left -= 1
         return status
 
-    def _leave_if_stopped(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self._turns_left is not None and self._turns_left <= 0:
             raise FakeRunStopped
 
@@ -169,5 +169,5 @@ def _make_message(who: Participant, stage: str, round: int, status: TurnStatus) 
     )
 
 
-def plan(mode: str, seats: int = 2, **more: object) -> RunPlan:
-    return RunPlan(mode=mode, participants=make_participants(("a/one",) * seats), **more)  # type: ignore[arg-type]
+def plan(mode: str, participant_count: int = 2, **more: object) -> RunPlan:
+    return RunPlan(mode=mode, participants=make_participants(("a/one",) * participant_count), **more)  # type: ignore[arg-type]

@@ -1,16 +1,16 @@
 from msgspec.structs import replace
 
 from moot.modes.advisors import advisors
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 from moot.types.run_plan import RunPlan
 from tests.modes.fake import FakeTable, plan
 
-BOTH = Advisors(cross_talk=True, synthesis=True)
+CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
 
-def active(planned: RunPlan, *ids: str) -> RunPlan:
-    seats = tuple(replace(who, active=who.id in ids) for who in planned.participants)
-    return replace(planned, participants=seats)
+def with_active(run_plan: RunPlan, *ids: str) -> RunPlan:
+    seats = tuple(replace(who, active=who.id in ids) for who in run_plan.participants)
+    return replace(run_plan, participants=seats)
 
 
 async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
@@ -25,7 +25,7 @@ async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
 
 
 async def test_they_may_answer_each_other_once_and_the_first_draws_it_together() -> None:
-    table = FakeTable(plan("advisors", 3, advisors=BOTH))
+    table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS))
     await advisors(table)
     assert table.log[4:] == [
         "answer/0/gamma sees advised",
@@ -41,7 +41,7 @@ async def test_they_may_answer_each_other_once_and_the_first_draws_it_together()
 
 
 async def test_one_who_failed_is_left_out_of_what_follows_and_the_others_go_on() -> None:
-    table = FakeTable(plan("advisors", 3, advisors=BOTH), {"alpha": ["failed"]})
+    table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS), {"alpha": ["failed"]})
     await advisors(table)
     assert [line for line in table.log if "alpha" in line] == ["answer/0/alpha sees advised: failed"]
     assert "cross_talk/0/gamma sees advised" in table.log
@@ -50,7 +50,7 @@ async def test_one_who_failed_is_left_out_of_what_follows_and_the_others_go_on()
 
 async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> None:
     table = FakeTable(
-        plan("advisors", 2, advisors=Advisors(synthesis=True)), {"alpha": ["completed", "failed"]}
+        plan("advisors", 2, advisors=AdvisorOptions(synthesis=True)), {"alpha": ["completed", "failed"]}
     )
     await advisors(table)
     assert table.log[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
@@ -58,27 +58,30 @@ async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> No
 
 async def test_one_alone_has_nobody_to_talk_to_and_nothing_to_draw_together() -> None:
     for table in (
-        FakeTable(plan("advisors", 1, advisors=BOTH)),
-        FakeTable(plan("advisors", 2, advisors=BOTH), {"alpha": ["failed"]}),
+        FakeTable(plan("advisors", 1, advisors=CROSS_TALK_AND_SYNTHESIS)),
+        FakeTable(plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS), {"alpha": ["failed"]}),
     ):
         await advisors(table)
         assert not any(line.startswith(("cross_talk", "synthesis")) for line in table.log)
 
 
 async def test_a_cap_takes_away_what_follows_and_never_the_answers() -> None:
-    table = FakeTable(plan("advisors", 2, advisors=BOTH), unaffordable=["The cross-talk"])
+    table = FakeTable(plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS), unaffordable=["The cross-talk"])
     await advisors(table)
     assert "answer/0/beta sees advised" in table.log
     assert not any(line.startswith("cross_talk") for line in table.log)
     assert "synthesis/0/alpha sees advised" in table.log
 
-    poorer = FakeTable(plan("advisors", 2, advisors=BOTH), unaffordable=["The cross-talk", "The synthesis"])
+    poorer = FakeTable(
+        plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS),
+        unaffordable=["The cross-talk", "The synthesis"],
+    )
     await advisors(poorer)
     assert poorer.log[-1] == "answer/0/beta sees advised"
 
 
 async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
-    table = FakeTable(active(plan("advisors", 3), "beta", "gamma"))
+    table = FakeTable(with_active(plan("advisors", 3), "beta", "gamma"))
     await advisors(table)
     assert [line for line in table.log if "sees" in line] == [
         "answer/0/beta sees advised",
@@ -87,6 +90,6 @@ async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
 
 
 async def test_where_nobody_is_active_the_first_gives_a_plain_answer() -> None:
-    table = FakeTable(active(plan("advisors", 3, advisors=BOTH)))
+    table = FakeTable(with_active(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS)))
     await advisors(table)
     assert table.log == ["answer/0/alpha sees everything"]

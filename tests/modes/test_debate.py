@@ -1,5 +1,5 @@
 from moot.modes.debate import debate
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.events import Agreed, BallotCast
 from tests.modes.fake import FakeTable, plan
 
@@ -43,7 +43,7 @@ async def test_where_nobody_keeps_minutes_there_is_only_the_synthesis() -> None:
 
 
 async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
-    table = FakeTable(plan("debate", 3, debate=Debate(ledger=False)), {"beta": ["failed"]})
+    table = FakeTable(plan("debate", 3, debate=DebateOptions(ledger=False)), {"beta": ["failed"]})
     await debate(table)
     assert not [line for line in table.log if "beta" in line and not line.startswith("initial")]
     assert "debate/0/gamma sees own_thread" in table.log
@@ -51,14 +51,14 @@ async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
 
 
 async def test_a_lead_that_is_out_is_replaced_and_that_is_told() -> None:
-    table = FakeTable(plan("debate", 3, debate=Debate(lead="gamma")), {"gamma": ["failed"]})
+    table = FakeTable(plan("debate", 3, debate=DebateOptions(lead="gamma")), {"gamma": ["failed"]})
     await debate(table)
     assert "lead_replaced: Gamma dropped out: Alpha sums up instead." in table.log
     assert "synthesis/0/alpha sees briefed" in table.log
 
 
 async def test_the_chosen_lead_sums_up() -> None:
-    table = FakeTable(plan("debate", 2, debate=Debate(lead="beta")))
+    table = FakeTable(plan("debate", 2, debate=DebateOptions(lead="beta")))
     await debate(table)
     assert "synthesis/0/beta sees briefed" in table.log
     assert "beta (a/one) looks for summary in vain" in table.log
@@ -88,7 +88,7 @@ async def test_where_all_fail_to_refine_the_first_answers_are_summed_up() -> Non
 
 async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_what_it_saved() -> None:
     agreed = Agreed(basis="x", agree=True, reason="Both say no.", saved=0.25)
-    table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), results={"gate": [agreed]})
+    table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results={"gate": [agreed]})
     await debate(table)
     words = "Both say no. The debate was skipped, which saved about $0.25."
     assert f"alpha, beta complete, agreed: {words}" in table.log
@@ -99,7 +99,7 @@ async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_
 async def test_the_gate_lets_them_debate_where_they_differ_or_nobody_can_tell() -> None:
     differ = Agreed(basis="x", agree=False, reason="One says yes.")
     for finds in ({"gate": [differ]}, {}):
-        table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), results=finds)
+        table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results=finds)
         await debate(table)
         assert "debate/0/beta sees own_thread" in table.log
 

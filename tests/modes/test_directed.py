@@ -2,12 +2,12 @@ from inline_snapshot import snapshot
 
 from moot.modes.directed import directed
 from moot.types.events import Decided
-from moot.types.modes import Directed
+from moot.types.modes import DirectedOptions
 from tests.modes.fake import FakeTable, plan
 
 
 async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
-    table = FakeTable(plan("directed", 3, directed=Directed(turns=3, trigger="beta")))
+    table = FakeTable(plan("directed", 3, directed=DirectedOptions(turns=3, trigger="beta")))
     await directed(table)
     assert table.log == snapshot(
         [
@@ -30,7 +30,7 @@ async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
 async def test_the_model_may_give_the_word_to_the_user() -> None:
     chosen = Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model")
     table = FakeTable(
-        plan("directed", 2, directed=Directed(trigger="alpha"), clerk="a/cheap"),
+        plan("directed", 2, directed=DirectedOptions(trigger="alpha"), clerk="a/cheap"),
         results={"director": [chosen]},
     )
     await directed(table)
@@ -55,7 +55,7 @@ async def test_alone_one_speaks_once() -> None:
 
 async def test_two_turns_that_come_to_nothing_end_it() -> None:
     ends = {"alpha": ["failed"], "beta": ["failed"], "gamma": ["failed"]}
-    table = FakeTable(plan("directed", 3, directed=Directed(trigger="alpha")), ends)  # type: ignore[arg-type]
+    table = FakeTable(plan("directed", 3, directed=DirectedOptions(trigger="alpha")), ends)  # type: ignore[arg-type]
     await directed(table)
     assert [line for line in table.log if " sees " in line] == snapshot(
         ["turn/0/alpha sees in_lesson: failed", "turn/1/beta sees in_lesson: failed"]
@@ -64,7 +64,7 @@ async def test_two_turns_that_come_to_nothing_end_it() -> None:
 
 async def test_whoever_was_stopped_is_not_asked_again() -> None:
     table = FakeTable(
-        plan("directed", 2, directed=Directed(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
+        plan("directed", 2, directed=DirectedOptions(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
     )
     await directed(table)
     assert [line for line in table.log if " sees " in line] == snapshot(
@@ -73,6 +73,6 @@ async def test_whoever_was_stopped_is_not_asked_again() -> None:
 
 
 async def test_a_turn_that_cannot_be_afforded_is_the_end() -> None:
-    table = FakeTable(plan("directed", 2, directed=Directed(trigger="alpha")), unaffordable=["Turn 2"])
+    table = FakeTable(plan("directed", 2, directed=DirectedOptions(trigger="alpha")), unaffordable=["Turn 2"])
     await directed(table)
     assert [line for line in table.log if " sees " in line] == snapshot(["turn/0/alpha sees in_lesson"])

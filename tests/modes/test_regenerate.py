@@ -3,7 +3,7 @@ from moot.modes.regenerate import regenerate
 from moot.types.run_plan import RegenerateTarget
 from tests.modes.fake import FakeTable, plan
 
-THEN = RegenerateTarget(
+TARGET = RegenerateTarget(
     answer="msg_3",
     number=3,
     run="run_0",
@@ -17,14 +17,14 @@ THEN = RegenerateTarget(
 
 
 async def test_whoever_gave_the_answer_speaks_once_as_it_did_then() -> None:
-    table = FakeTable(plan("consensus", 3, again=THEN))
-    await regenerate(table, THEN)
+    table = FakeTable(plan("consensus", 3, again=TARGET))
+    await regenerate(table, TARGET)
     assert table.log == ["round/1/beta sees briefed"]
     assert table.instructions == {"Go on."}
 
 
 async def test_a_plan_says_whether_it_is_a_mode_or_one_turn_of_it() -> None:
     assert mode_for_plan(plan("consensus")) is MODES["consensus"]
-    table = FakeTable(plan("consensus", 3, again=THEN))
+    table = FakeTable(plan("consensus", 3, again=TARGET))
     await mode_for_plan(table.plan)(table)
     assert len(table.log) == 1

@@ -12,21 +12,23 @@ from moot.modes.table import Table
 from moot.prompts.builder import IDENTITY_TEMPLATES
 from moot.prompts.visibility import VIEWS
 from moot.types.events import TurnStatus
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, Directed, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DirectedOptions, ModeName
 from tests.modes.fake import FakeTable, plan
 
-endings = st.dictionaries(
+turn_status_lists = st.dictionaries(
     st.sampled_from(["alpha", "beta", "gamma"]),
     st.lists(st.sampled_from(get_args(TurnStatus)), max_size=6),
 )
 
 
 @pytest.mark.parametrize("mode", MODES)
-@given(ends=endings, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
+@given(ends=turn_status_lists, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
 async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
     mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
 ) -> None:
-    table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns, directed=Directed(turns=turns)), ends)
+    table = FakeTable(
+        plan(mode, seats, rounds=rounds, turns=turns, directed=DirectedOptions(turns=turns)), ends
+    )
     at: Table = table
     await MODES[mode](at)
     spoken = [line for line in table.log if " sees " in line]

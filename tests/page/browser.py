@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from playwright.async_api import Browser, Error, Playwright
 
-from tests.alone import alone
+from tests.alone import hold_process_lock
 
-WHOLE = ("chromium", "chromium-browser", "google-chrome")
+FULL_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # The shell shows the same pages as the whole browser, for less than half of the processor's time.
-LIGHT_FIRST = ("chromium-headless-shell", *WHOLE)
-OPTIONS = (
+BROWSERS = ("chromium-headless-shell", *FULL_BROWSERS)
+LAUNCH_OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -23,39 +23,41 @@ OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
-SECONDS = 900
-DEBIAN = "apt-get install chromium-headless-shell` or `apt-get install chromium"
-ELSEWHERE = "uv run playwright install chromium"
+INSTALL_TIMEOUT_SECONDS = 900
+DEBIAN_INSTALL = "apt-get install chromium-headless-shell` or `apt-get install chromium"
+PLAYWRIGHT_INSTALL = "uv run playwright install chromium"
 
 
-class NoBrowser(Exception):
+class BrowserNotFound(Exception):
     """There is no Chromium; the one line of the message says how to get one."""
 
 
-async def launched(playwright: Playwright, names: Sequence[str] = LIGHT_FIRST) -> Browser:
+async def launch_browser(playwright: Playwright, names: Sequence[str] = BROWSERS) -> Browser:
     """Start the first of these browsers that this machine has, or else the one that Playwright has installed."""
-    path = _found(names)
+    path = _find_executable(names)
     try:
-        return await playwright.chromium.launch(executable_path=path, args=list(OPTIONS))
+        return await playwright.chromium.launch(executable_path=path, args=list(LAUNCH_OPTIONS))
     except Error as error:
         if path is not None or "Executable doesn't exist" not in error.message:
             raise
-    raise NoBrowser(f"No Chromium is installed: install one with `{DEBIAN if _is_debian() else ELSEWHERE}`.")
+    raise BrowserNotFound(
+        f"No Chromium is installed: install one with `{DEBIAN_INSTALL if _is_debian() else PLAYWRIGHT_INSTALL}`."
+    )
 
 
-def install() -> None:
+def install_browser() -> None:
     """Install a Chromium, unless there is one: from Debian if that is what runs here, else by Playwright."""
-    with alone("chromium"):
-        if _found(LIGHT_FIRST):
+    with hold_process_lock("chromium"):
+        if _find_executable(BROWSERS):
             return
         if _is_debian() and os.geteuid() == 0:
-            _run("apt-get", "update")
-            _run("apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell")
+            _run_command("apt-get", "update")
+            _run_command("apt-get", "install", "-y", "--no-install-recommends", "chromium-headless-shell")
         else:
-            _run(sys.executable, "-m", "playwright", "install", "--only-shell", "chromium")
+            _run_command(sys.executable, "-m", "playwright", "install", "--only-shell", "chromium")
 
 
-def _found(names: Sequence[str]) -> str | None:
+def _find_executable(names: Sequence[str]) -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
@@ -66,9 +68,9 @@ def _is_debian() -> bool:
         return False
 
 
-def _run(*words: str) -> None:
-    subprocess.run(words, check=True, timeout=SECONDS)  # noqa: S603 - our own words
+def _run_command(*arguments: str) -> None:
+    subprocess.run(arguments, check=True, timeout=INSTALL_TIMEOUT_SECONDS)  # noqa: S603 - our own words
 
 
 if __name__ == "__main__":
-    install()
+    install_browser()

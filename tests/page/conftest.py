@@ -11,15 +11,15 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
-from tests.node import install, refresh
-from tests.page.browser import NoBrowser, launched
-from tests.page.contexts import Contexts
-from tests.page.guests import House, guest, hosting
-from tests.page.patience import PATIENCE_MILLISECONDS
-from tests.page.watching import Watch
+from tests.node import install_node_packages, rebuild_page
+from tests.page.browser import BrowserNotFound, launch_browser
+from tests.page.contexts import BrowserContexts
+from tests.page.guests import SharedServer, log_in_new_account, run_shared_server
+from tests.page.patience import PAGE_TIMEOUT_MILLISECONDS
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-expect.set_options(timeout=PATIENCE_MILLISECONDS)
+expect.set_options(timeout=PAGE_TIMEOUT_MILLISECONDS)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,47 +31,47 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def contexts() -> AsyncIterator[Contexts]:
-    install()
-    refresh()
+async def contexts() -> AsyncIterator[BrowserContexts]:
+    install_node_packages()
+    rebuild_page()
     async with async_playwright() as playwright:
-        browser = await _launched(playwright)
-        yield Contexts(browser)
+        browser = await _launch_browser_or_fail(playwright)
+        yield BrowserContexts(browser)
         await browser.close()
 
 
-async def _launched(playwright: Playwright) -> Browser:
+async def _launch_browser_or_fail(playwright: Playwright) -> Browser:
     try:
-        return await launched(playwright)
-    except NoBrowser as none:
+        return await launch_browser(playwright)
+    except BrowserNotFound as none:
         missing = str(none)
     pytest.fail(missing, pytrace=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(contexts: Contexts) -> AsyncIterator[Page]:
+async def page(contexts: BrowserContexts) -> AsyncIterator[Page]:
     """Open an empty page without data of other tests."""
     async with contexts.desktop() as page:
         yield page
 
 
 @pytest_asyncio.fixture(loop_scope="session", autouse=True)
-async def watch(page: Page) -> AsyncIterator[Watch]:
+async def page_errors(page: Page) -> AsyncIterator[PageErrors]:
     """Fail a test on console errors, refusals by the content policy, dialogs and requests to other hosts."""
-    watch = Watch(page)
+    watch = PageErrors(page)
     yield watch
-    watch.clean()
+    watch.assert_none()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SharedServer]:
     """Serve Moot and its page as a process of its own, for all tests of this process."""
-    async with hosting(tmp_path_factory.mktemp("house")) as house:
+    async with run_shared_server(tmp_path_factory.mktemp("house")) as house:
         yield house
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(house: House, page: Page) -> AsyncIterator[MootServer]:
+async def server(shared_server: SharedServer, page: Page) -> AsyncIterator[MootServer]:
     """Be a guest with nobody's data; the page is logged in, and so is whoever calls the server."""
-    async with guest(house, page) as server:
+    async with log_in_new_account(shared_server, page) as server:
         yield server

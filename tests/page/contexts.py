@@ -11,47 +11,49 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Frame, Page, ViewportSize
 
-from tests.page.patience import PATIENCE_MILLISECONDS
+from tests.page.patience import PAGE_TIMEOUT_MILLISECONDS
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
-class Contexts:
+class BrowserContexts:
     """The contexts of one browser. Each opens its first page when a test needs it."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._kept: dict[str, BrowserContext] = {}
+        self._reusable: dict[str, BrowserContext] = {}
 
     @asynccontextmanager
     async def desktop(self) -> AsyncIterator[Page]:
-        async with self._page("desktop", viewport=DESKTOP) as page:
+        async with self._open_page("desktop", viewport=DESKTOP) as page:
             yield page
 
     @asynccontextmanager
     async def phone(self) -> AsyncIterator[Page]:
-        async with self._page("phone", viewport=PHONE, has_touch=True, is_mobile=True) as page:
+        async with self._open_page("phone", viewport=PHONE, has_touch=True, is_mobile=True) as page:
             yield page
 
     @asynccontextmanager
-    async def _page(self, device: str, **options: Any) -> AsyncIterator[Page]:
+    async def _open_page(self, device: str, **options: Any) -> AsyncIterator[Page]:
         """Open an empty page without cookies, stored data or permissions."""
-        context = self._kept.pop(device, None) or await self._new(options)
+        context = self._reusable.pop(device, None) or await self._new_context(options)
         page = await context.new_page()
         origins: set[str] = set()
         page.on("framenavigated", lambda frame: origins.add(_origin(frame)))
         yield page
-        await _empty(context, page, origins)
-        self._kept[device] = context  # after a test that failed in `_empty`, the next one gets a new context
+        await _reset_context(context, page, origins)
+        self._reusable[device] = (
+            context  # after a test that failed in `_empty`, the next one gets a new context
+        )
 
-    async def _new(self, options: dict[str, Any]) -> BrowserContext:
+    async def _new_context(self, options: dict[str, Any]) -> BrowserContext:
         context = await self._browser.new_context(reduced_motion="reduce", **options)
-        context.set_default_timeout(PATIENCE_MILLISECONDS)
+        context.set_default_timeout(PAGE_TIMEOUT_MILLISECONDS)
         return context
 
 
-async def _empty(context: BrowserContext, page: Page, origins: set[str]) -> None:
+async def _reset_context(context: BrowserContext, page: Page, origins: set[str]) -> None:
     await context.set_offline(False)
     await context.clear_permissions()
     await context.clear_cookies()

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Page
 
-FOCUS = """() => {
+FIND_FOCUS_PROBLEM_JS = """() => {
     const here = document.activeElement;
     if (!here || here === document.body) return "nothing has the focus";
     const isFramed = (one) => getComputedStyle(one).outlineStyle !== "none";
@@ -11,7 +11,7 @@ FOCUS = """() => {
 }"""
 
 
-async def focus_is_seen(page: Page) -> None:
+async def assert_focus_visible(page: Page) -> None:
     """Fail where an act has taken the focus away, or where nobody sees it."""
-    trouble = await page.evaluate(FOCUS)
+    trouble = await page.evaluate(FIND_FOCUS_PROBLEM_JS)
     assert not trouble, trouble

@@ -2,20 +2,20 @@
 
 from playwright.async_api import Locator, Page
 
-PASS = """async (count) => {
+WAIT_FRAMES_JS = """async (count) => {
     for (let frame = 0; frame < count; frame++) await new Promise(requestAnimationFrame);
 }"""
-FRAMES_AT_REST = 8  # longer than the pause between two paintings of one answer
+STABLE_FRAMES = 8  # longer than the pause between two paintings of one answer
 
 
-async def frames_pass(page: Page, count: int) -> None:
-    await page.evaluate(PASS, count)
+async def wait_frames(page: Page, count: int) -> None:
+    await page.evaluate(WAIT_FRAMES_JS, count)
 
 
-async def words_of(place: Locator) -> str:
+async def stable_text(locator: Locator) -> str:
     """Read the words that a place shows, once they stay the same: they are painted some frames after they came."""
     shown = ""
-    while not shown or await place.inner_text() != shown:
-        shown = await place.inner_text()
-        await frames_pass(place.page, FRAMES_AT_REST)
+    while not shown or await locator.inner_text() != shown:
+        shown = await locator.inner_text()
+        await wait_frames(locator.page, STABLE_FRAMES)
     return shown

@@ -1,6 +1,6 @@
 """How a journey waits, so that a busy machine is no failure: long, and for nothing that goes away by itself."""
 
-PATIENCE_SECONDS = 60
-PATIENCE_MILLISECONDS = PATIENCE_SECONDS * 1000
+PAGE_TIMEOUT_SECONDS = 60
+PAGE_TIMEOUT_MILLISECONDS = PAGE_TIMEOUT_SECONDS * 1000
 # An init script of a page: what is said in passing stays until it was looked at.
-TOASTS_STAY = "{ const often = setInterval; window.setInterval = (act, wait) => (wait === 7000 ? 0 : often(act, wait)); }"
+KEEP_TOASTS_JS = "{ const often = setInterval; window.setInterval = (act, wait) => (wait === 7000 ? 0 : often(act, wait)); }"

@@ -7,33 +7,33 @@ from playwright.async_api import Locator, Page, expect
 from tests.serving import MootServer
 
 
-async def opened(
-    server: MootServer, *voices: str, title: str = "Tables", wait: bool = True, **more: Any
+async def open_discussion(
+    server: MootServer, *scripts: str, title: str = "Tables", wait: bool = True, **more: Any
 ) -> str:
     """Open a discussion among voices that are called as their scripts, hear it to its end, and return its id."""
-    participants = [{"model": f"scripted/{voice}", "name": voice.capitalize()} for voice in voices]
+    participants = [{"model": f"scripted/{voice}", "name": voice.capitalize()} for voice in scripts]
     body = {"message": f"About {title}?", "title": title, "participants": participants, **more}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
     if wait:
-        await server.heard(reply.body["run"]["id"])
+        await server.run_events(reply.body["run"]["id"])
     return str(reply.body["discussion"]["id"])
 
 
-async def discussed(server: MootServer, title: str, **more: Any) -> str:
+async def open_titled_discussion(server: MootServer, title: str, **more: Any) -> str:
     """Open a discussion with a voice that has its price, or with others, and hear it to its end."""
-    return await opened(
+    return await open_discussion(
         server, title=title, **{"message": title, "participants": ["scripted/priced"], **more}
     )
 
 
-async def at_rest(page: Page) -> None:
+async def wait_until_idle(page: Page) -> None:
     """Wait until no run goes on that this page knows of: only then may what was said be edited."""
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
 
 
-async def choose(place: Locator, model: str) -> None:
+async def choose_reader_model(container: Locator, model: str) -> None:
     """Write who reads, and close the list that is offered meanwhile."""
-    field = place.get_by_role("combobox", name="Model that reads")
+    field = container.get_by_role("combobox", name="Model that reads")
     await field.fill(model)
     await field.press("Enter")

@@ -4,11 +4,11 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.phone import fits_a_phone
+from tests.page.axe import assert_accessible
+from tests.page.phone import assert_fits_phone
 from tests.serving import MootServer
 
-TABLE: dict[str, Any] = {
+ADVISORS_REQUEST: dict[str, Any] = {
     "message": "My partner wants to sell the workshop.",
     "title": "The workshop",
     "mode": "advisors",
@@ -23,9 +23,9 @@ TABLE: dict[str, Any] = {
 
 
 async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootServer, page: Page) -> None:
-    reply = await server.post("/api/discussions", TABLE)
+    reply = await server.post("/api/discussions", ADVISORS_REQUEST)
     assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
+    await server.run_events(reply.body["run"]["id"])
     await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
     first = page.get_by_role("region", name="Answers to: My partner wants")
     await expect(first.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(3)
@@ -37,7 +37,7 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await expect(dora).to_have_attribute("aria-checked", "false")
     await expect(dora).to_contain_text("resting")
     await expect(roster.get_by_role("switch", name="Ida")).to_contain_text("advising")
-    await axe(page)
+    await assert_accessible(page)
     await dora.press("Space")
     await expect(dora).to_have_attribute("aria-checked", "true")
     await roster.get_by_role("switch", name="Ben").click()
@@ -50,13 +50,17 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await expect(second.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(2)
     await expect(second.get_by_role("region", name="What it comes to")).to_be_visible()
     await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
-    await fits_a_phone(page)
+    await assert_fits_phone(page)
 
 
 async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:
-    table = {**TABLE, "advisors": {"early": 0}, "participants": ["scripted/scholar", "scripted/thinker"]}
+    table = {
+        **ADVISORS_REQUEST,
+        "advisors": {"early": 0},
+        "participants": ["scripted/scholar", "scripted/thinker"],
+    }
     opened = (await server.post("/api/discussions", table)).body
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     sum_up = page.get_by_role("switch", name="Sum up")
     await expect(sum_up).to_have_attribute("aria-checked", "false")

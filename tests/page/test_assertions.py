@@ -2,12 +2,12 @@
 
 from playwright.async_api import Locator, Page, expect
 
-from tests.page.axe import axe
-from tests.page.phone import fits_a_phone
+from tests.page.axe import assert_accessible
+from tests.page.phone import assert_fits_phone
 from tests.serving import MootServer
 
 
-async def answered(server: MootServer) -> str:
+async def open_answered_discussion(server: MootServer) -> str:
     body = {
         "message": "Why is a table round?",
         "participants": ["scripted/scholar"],
@@ -15,11 +15,11 @@ async def answered(server: MootServer) -> str:
     }
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
+    await server.run_events(reply.body["run"]["id"])
     return str(reply.body["discussion"]["id"])
 
 
-async def on_trial(page: Page) -> Locator:
+async def open_assertions_dialog(page: Page) -> Locator:
     await page.get_by_role("article").hover()
     await page.get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="Assertions").click()
@@ -27,9 +27,9 @@ async def on_trial(page: Page) -> Locator:
 
 
 async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServer, page: Page) -> None:
-    id = await answered(server)
+    id = await open_answered_discussion(server)
     await page.goto(f"{server.url}/d/{id}")
-    trial = await on_trial(page)
+    trial = await open_assertions_dialog(page)
     await expect(trial.get_by_role("button", name="Judge")).to_be_disabled()
     await trial.get_by_label("Assertions, one a line").fill("\n".join(f"It is {n}." for n in range(21)))
     await expect(trial.get_by_role("alert")).to_have_text("There are 21 of them; 20 are the most.")
@@ -50,12 +50,12 @@ async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServ
     await expect(improvement).to_contain_text("Because nobody sits at its head, says Vitruvius.")
     await improvement.get_by_role("button", name="Accept").click()
     await expect(improvement).to_contain_text("Alpha plays a new persona of yours from now on.")
-    await axe(page, within=trial)
+    await assert_accessible(page, within=trial)
     await page.keyboard.press("Escape")
     await expect(trial).to_have_count(0)
     assert (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0]["persona"]
 
-    trial = await on_trial(page)
+    trial = await open_assertions_dialog(page)
     await expect(trial.get_by_label("Assertions, one a line")).to_have_value(
         "It gives a reason.\nIt names a source."
     )
@@ -63,7 +63,7 @@ async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServ
     await expect(trial.get_by_label("Assertions, one a line")).to_have_value("")
     await trial.get_by_role("button", name="Undo").click()
     await expect(trial.get_by_role("button", name="Accept")).to_be_visible()
-    await fits_a_phone(page)
+    await assert_fits_phone(page)
     assert (
         not (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0].get("persona")
     )

@@ -5,22 +5,22 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from tests.page.axe import axe
-from tests.page.focus import focus_is_seen
-from tests.page.frames import words_of
-from tests.page.reading import at_rest, opened
+from tests.page.axe import assert_accessible
+from tests.page.focus import assert_focus_visible
+from tests.page.frames import stable_text
+from tests.page.reading import open_discussion, wait_until_idle
 from tests.serving import MootServer
 
-ROWS = """(wanted) => {
+ROWS_MATCH_JS = """(wanted) => {
     const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
     const rows = [...new Set(tops)].map((top) => tops.filter((one) => one === top).length);
     return JSON.stringify(rows) === JSON.stringify(wanted);
 }"""
 
-TINT = "(card) => getComputedStyle(card).backgroundColor"
+BACKGROUND_COLOR_JS = "(card) => getComputedStyle(card).backgroundColor"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Whether each line begins with words: the point before them lies outside of what is shown.
-BEGINNINGS = """(line) => {
+LINE_STARTS_JS = """(line) => {
     const { left } = line.getBoundingClientRect();
     const lines = new Map();
     for (const span of line.children) {
@@ -29,7 +29,7 @@ BEGINNINGS = """(line) => {
     }
     return [...lines.values()].map((at) => Math.abs(at - left) < 1);
 }"""
-UNCOVERED = """(line) => {
+IS_UNCOVERED_JS = """(line) => {
     const { left, top, width, height } = line.getBoundingClientRect();
     const there = document.elementFromPoint(left + width / 3, top + height / 2);
     return line.contains(there);
@@ -40,19 +40,19 @@ def card(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
 
-async def stand(page: Page, *rows: int) -> None:
+async def wait_for_rows(page: Page, *rows: int) -> None:
     """Wait until so many cards are in each row."""
-    await page.wait_for_function(ROWS, arg=list(rows))
+    await page.wait_for_function(ROWS_MATCH_JS, arg=list(rows))
 
 
-async def more(page: Page, name: str, item: str) -> None:
+async def choose_menu_item(page: Page, name: str, item: str) -> None:
     await card(page, name).get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name=item).click()
 
 
-async def anew(page: Page, name: str, model: str) -> None:
+async def regenerate_with_model(page: Page, name: str, model: str) -> None:
     """Let somebody's answer be given by another model."""
-    await more(page, name, "Answer again with another model")
+    await choose_menu_item(page, name, "Answer again with another model")
     picker = page.get_by_role("dialog", name=f"Which model answers for {name}?")
     await picker.get_by_role("combobox", name="Model").fill(model)
     await picker.get_by_role("button", name="Answer again").click()
@@ -61,7 +61,7 @@ async def anew(page: Page, name: str, model: str) -> None:
 async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_mends_it(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "echo", "thinker", "unauthorized")
+    id = await open_discussion(server, "echo", "thinker", "unauthorized")
     await page.goto(f"{server.url}/d/{id}")
     await expect(card(page, "Echo")).to_contain_text("About Tables?")
     await expect(card(page, "Echo")).to_contain_text("free")
@@ -74,25 +74,29 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     failed = card(page, "Unauthorized")
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
-    assert await failed.evaluate(TINT) != await card(page, "Echo").evaluate(TINT)
-    await axe(page)
+    assert await failed.evaluate(BACKGROUND_COLOR_JS) != await card(page, "Echo").evaluate(
+        BACKGROUND_COLOR_JS
+    )
+    await assert_accessible(page)
 
     await failed.get_by_role("button", name="Another model").click()
     picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
     await picker.get_by_role("combobox", name="Model").fill("scripted ech")
     await expect(picker.get_by_role("option", name="scripted/echo")).to_be_visible()
-    await axe(page, within=picker)
+    await assert_accessible(page, within=picker)
     await page.keyboard.press("Enter")
     await expect(failed).to_contain_text("About Tables?")
     await expect(failed).to_contain_text("scripted/echo")
     await expect(failed.get_by_text("The key is missing")).to_have_count(0)
-    assert await failed.evaluate(TINT) == await card(page, "Echo").evaluate(TINT)
+    assert await failed.evaluate(BACKGROUND_COLOR_JS) == await card(page, "Echo").evaluate(
+        BACKGROUND_COLOR_JS
+    )
 
 
 async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_reload(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "steady", "locked", wait=False)
+    id = await open_discussion(server, "steady", "locked", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     other = card(page, "Locked")
     for _ in range(2):
@@ -108,18 +112,18 @@ async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_rel
 async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_nothing_of_the_one_before(
     server: MootServer, page: Page
 ) -> None:
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'locked')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'locked')}")
     echo, other = card(page, "Echo"), card(page, "Locked")
-    await anew(page, "Echo", "scripted/barred")
+    await regenerate_with_model(page, "Echo", "scripted/barred")
     await expect(echo).to_contain_text("scripted/unending is asked instead of scripted/barred.")
     await expect(echo.get_by_text("New version")).to_be_visible()
     await echo.get_by_role("button", name="Stop Echo").click()
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
     await expect(echo).not_to_contain_text("asked instead")
-    await at_rest(page)
+    await wait_until_idle(page)
 
     await expect(other).to_contain_text("scripted/echo is asked instead")
-    await anew(page, "Locked", "scripted/scholar")
+    await regenerate_with_model(page, "Locked", "scripted/scholar")
     await expect(other.get_by_text("2/2")).to_be_visible()
     await expect(other).not_to_contain_text("asked instead")
     await other.get_by_role("button", name="Earlier version").click()
@@ -129,19 +133,19 @@ async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_not
 async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "echo", "steady")
+    id = await open_discussion(server, "echo", "steady")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.goto(f"{server.url}/d/{id}")
     echo = card(page, "Echo")
     await echo.get_by_role("button", name="Answer again").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
-    await at_rest(page)
+    await wait_until_idle(page)
     await echo.get_by_role("button", name="Earlier version").click()
     await echo.get_by_role("button", name="Use this one").click()
     await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
     await expect(echo.get_by_text("1/2")).to_be_visible()
 
-    await more(page, "Echo", "Edit")
+    await choose_menu_item(page, "Echo", "Edit")
     await echo.get_by_label("Words").fill("Because it has no head.")
     await page.keyboard.press("Control+Enter")
     await expect(echo.get_by_text("3/3")).to_be_visible()
@@ -151,17 +155,17 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     await expect(page.get_by_text("Copied.")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == "Because it has no head."
 
-    await more(page, "Echo", "Answer again with another model")
+    await choose_menu_item(page, "Echo", "Answer again with another model")
     await page.get_by_role("combobox", name="Model").fill("scripted/scholar")
     await page.get_by_role("option", name="scripted/scholar").click()
     await expect(echo.get_by_text("4/4")).to_be_visible()
     await expect(echo).to_contain_text("scripted/scholar")
 
-    await more(page, "Steady", "What did it see?")
+    await choose_menu_item(page, "Steady", "What did it see?")
     sheet = page.get_by_role("dialog", name="What did Steady see?")
     await expect(sheet).to_contain_text("Exactly this was sent to scripted/steady")
     await expect(sheet).to_contain_text("Write in English")
-    await axe(page, within=sheet)
+    await assert_accessible(page, within=sheet)
     await sheet.get_by_role("button", name="What was said").click()
     await expect(sheet.get_by_role("listitem").filter(has_text="Write in English")).to_have_count(0)
     await expect(sheet).to_contain_text("About Tables?")
@@ -169,11 +173,11 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     await expect(sheet).to_have_count(0)
 
     # Assertions are about the version that counts, not about the one that is looked at.
-    await at_rest(page)
-    counts = await words_of(echo.locator(".markdown"))
+    await wait_until_idle(page)
+    counts = await stable_text(echo.locator(".markdown"))
     await echo.get_by_role("button", name="Earlier version").click()
     await expect(echo.locator(".markdown")).to_have_text("Because it has no head.")
-    await more(page, "Echo", "Assertions")
+    await choose_menu_item(page, "Echo", "Assertions")
     trial = page.get_by_role("dialog", name="Assertions about")
     assert counts != "Because it has no head."
     await expect(trial.get_by_role("blockquote")).to_contain_text(counts)
@@ -182,7 +186,7 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
 async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_live_in_its_card(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "unending", "slow", wait=False)
+    id = await open_discussion(server, "unending", "slow", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     unending, slow = card(page, "Unending"), card(page, "Slow")
     await expect(page.get_by_role("article")).to_have_count(2)
@@ -191,16 +195,16 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await expect(unending).to_contain_text("Stopped")
     await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
-    await at_rest(page)
-    said = await words_of(slow.locator(".markdown"))
+    await wait_until_idle(page)
+    said = await stable_text(slow.locator(".markdown"))
 
-    await anew(page, "Slow", "scripted/unending")
+    await regenerate_with_model(page, "Slow", "scripted/unending")
     await expect(slow.get_by_text("New version")).to_be_visible()
     await expect(page.get_by_role("article")).to_have_count(2)
     await slow.get_by_role("button", name="Stop Slow").click()
     await expect(slow.get_by_text("New version")).to_have_count(0)
     await expect(slow.locator(".markdown")).to_have_text(said)
-    await at_rest(page)
+    await wait_until_idle(page)
 
     await unending.get_by_role("button", name="Try again").click()
     await expect(unending).to_have_attribute("aria-busy", "true")
@@ -209,19 +213,19 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
 async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_before(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "echo", "reset")
+    id = await open_discussion(server, "echo", "reset")
     await page.goto(f"{server.url}/d/{id}")
     echo, broken = card(page, "Echo"), card(page, "Reset")
     await expect(broken).to_contain_text("May be incomplete")
     await expect(broken.locator(".markdown")).to_have_text("A table has no head when")
     await expect(broken).to_contain_text("It broke off: The connection to scripted broke")
 
-    await anew(page, "Echo", "scripted/reset")
+    await regenerate_with_model(page, "Echo", "scripted/reset")
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")
     await expect(echo).to_contain_text("The answer from before stays.")
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
-    await at_rest(page)
-    await axe(page, within=echo)
+    await wait_until_idle(page)
+    await assert_accessible(page, within=echo)
     await echo.get_by_role("button", name="Try again").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
     await expect(echo.get_by_text("The answer from before stays.")).to_have_count(0)
@@ -230,14 +234,14 @@ async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_b
 async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "echo", "steady")
+    id = await open_discussion(server, "echo", "steady")
     read = await server.get(f"/api/discussions/{id}")
     answers: list[Any] = [one for one in read.body["messages"] if one["participant"] == "steady"]
     await page.goto(f"{server.url}/d/{id}#{answers[0]['id']}")
     await expect(card(page, "Steady")).to_contain_class("pointed")
     await expect(card(page, "Steady")).to_be_in_viewport()
 
-    await more(page, "Echo", "Reply to this one only")
+    await choose_menu_item(page, "Echo", "Reply to this one only")
     composer = page.get_by_role("form", name="Your message")
     await expect(composer).to_contain_text("nobody else sees it or answers")
     await expect(composer.get_by_role("textbox")).to_be_focused()
@@ -252,34 +256,34 @@ async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other
 async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_which(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "echo", "steady", "thinker")
+    id = await open_discussion(server, "echo", "steady", "thinker")
     await page.goto(f"{server.url}/d/{id}")
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(3)
-    await stand(page, 3)
+    await wait_for_rows(page, 3)
     await page.get_by_role("button", name="One column").press("Enter")
-    await stand(page, 1, 1, 1)
-    await focus_is_seen(page)
+    await wait_for_rows(page, 1, 1, 1)
+    await assert_focus_visible(page)
     await page.get_by_role("button", name="Two columns").click()
-    await stand(page, 2, 1)
+    await wait_for_rows(page, 2, 1)
     await page.reload()
     await expect(page.get_by_role("button", name="Two columns")).to_have_attribute("aria-pressed", "true")
-    await stand(page, 2, 1)
+    await wait_for_rows(page, 2, 1)
     await page.get_by_role("button", name="Three columns").click()
-    await stand(page, 3)
+    await wait_for_rows(page, 3)
 
     await page.get_by_role("button", name="Tabs").press("Enter")
     await expect(cards).to_have_count(1)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
     await page.get_by_role("tab", name="Echo").focus()
     await page.keyboard.press("ArrowRight")
     await expect(card(page, "Steady")).to_be_visible()
-    await focus_is_seen(page)
-    await axe(page)
+    await assert_focus_visible(page)
+    await assert_accessible(page)
     # Whom one addresses alone has no tabs, and as much room as with them.
     with_tabs = await cards.bounding_box()
     only = await server.post(f"/api/discussions/{id}/messages", {"message": "And you?", "to": ["echo"]})
-    await server.heard(only.body["run"]["id"])
+    await server.run_events(only.body["run"]["id"])
     await expect(cards).to_have_count(2)
     alone = await cards.nth(1).bounding_box()
     assert with_tabs is not None
@@ -287,7 +291,7 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     assert alone["width"] == with_tabs["width"]
     await page.get_by_role("button", name="Tabs").click()
 
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', 'thinker')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady', 'thinker')}")
     await page.set_viewport_size({"width": 390, "height": 844})
     dots = page.get_by_role("group", name="Answers")
     await expect(dots.get_by_role("button", name="Echo")).to_have_attribute("aria-current", "true")
@@ -299,26 +303,26 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
 async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
     server: MootServer, page: Page
 ) -> None:
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', 'thinker')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady', 'thinker')}")
     figures = card(page, "Steady").locator(".figures")
     await expect(figures).to_have_text(re.compile(r"\d+ in, \d+ out\s+free\s+first word \d+\.\d s"))
-    assert await figures.evaluate(BEGINNINGS) == [True, True]
+    assert await figures.evaluate(LINE_STARTS_JS) == [True, True]
 
 
 async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServer, page: Page) -> None:
     await page.set_viewport_size(PHONE)
-    await page.goto(f"{server.url}/d/{await opened(server, 'brief', 'steady', 'thinker')}")
-    await words_of(card(page, "Brief").locator(".markdown"))
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'brief', 'steady', 'thinker')}")
+    await stable_text(card(page, "Brief").locator(".markdown"))
     figures = card(page, "Brief").locator(".figures")
     await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
-    assert await figures.evaluate(UNCOVERED)
+    assert await figures.evaluate(IS_UNCOVERED_JS)
 
 
 async def test_on_a_phone_the_dot_of_who_failed_says_so_to_whoever_does_not_see_its_colour(
     server: MootServer, page: Page
 ) -> None:
     await page.set_viewport_size(PHONE)
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'unauthorized')}")
     dots = page.get_by_role("group", name="Answers")
     await expect(dots.get_by_role("button", name="Unauthorized, failed", exact=True)).to_be_visible()
     await expect(dots.get_by_role("button", name="Echo", exact=True)).to_be_visible()

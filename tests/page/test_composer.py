@@ -6,72 +6,72 @@ from pathlib import Path
 
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
-from tests.page.axe import axe
-from tests.page.focus import focus_is_seen
-from tests.page.reading import at_rest, opened
-from tests.page.visiting import visiting
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.focus import assert_focus_visible
+from tests.page.reading import open_discussion, wait_until_idle
+from tests.page.visiting import run_server_for_page
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGNgYPhPIhrVMKphyGoAAJjl/wGsoxM3AAAAAElFTkSuQmCC"
 )
-DROP = """(box) => {
+DROP_FILE_JS = """(box) => {
     const data = new DataTransfer();
     data.items.add(new File(['# Dropped'], 'dropped.md', { type: 'text/markdown' }));
     box.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
 }"""
-PASTE = """(box) => {
+PASTE_FILE_JS = """(box) => {
     const data = new DataTransfer();
     data.items.add(new File(['Pasted'], 'pasted.txt', { type: 'text/plain' }));
     box.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
 }"""
 
 
-def box(page: Page) -> Locator:
+def message_box(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Your message")
 
 
-def file(name: str, type: str, content: bytes) -> FilePayload:
+def file_payload(name: str, type: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": type, "buffer": content}
 
 
 async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer, page: Page) -> None:
-    id = await opened(server, "echo")
+    id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
-    await box(page).press_sequentially("One")
+    await message_box(page).press_sequentially("One")
     await page.keyboard.press("Shift+Enter")
     await page.keyboard.type("two")
-    await expect(box(page)).to_have_value("One\ntwo")
+    await expect(message_box(page)).to_have_value("One\ntwo")
     await expect(page.get_by_role("button", name="Costs nothing, 1 call")).to_be_visible()
     await page.reload()
-    await expect(box(page)).to_have_value("One\ntwo")
+    await expect(message_box(page)).to_have_value("One\ntwo")
 
-    await box(page).press("Enter")
-    await expect(box(page)).to_have_value("")
+    await message_box(page).press("Enter")
+    await expect(message_box(page)).to_have_value("")
     await expect(page.get_by_role("article").nth(1)).to_contain_text("two")
     await page.get_by_role("link", name="New discussion").click()
     await expect(page.get_by_label("Your question")).to_be_visible()
     await page.go_back()
-    await box(page).fill("Begun")
-    await box(page).press("Control+ArrowUp")
-    await expect(box(page)).to_have_value("One\ntwo")
-    await box(page).press("Control+ArrowUp")
-    await expect(box(page)).to_have_value("About Tables?")
-    await box(page).press("Control+ArrowDown")
-    await box(page).press("Control+ArrowDown")
-    await expect(box(page)).to_have_value("Begun")
-    await box(page).press("Control+Enter")
+    await message_box(page).fill("Begun")
+    await message_box(page).press("Control+ArrowUp")
+    await expect(message_box(page)).to_have_value("One\ntwo")
+    await message_box(page).press("Control+ArrowUp")
+    await expect(message_box(page)).to_have_value("About Tables?")
+    await message_box(page).press("Control+ArrowDown")
+    await message_box(page).press("Control+ArrowDown")
+    await expect(message_box(page)).to_have_value("Begun")
+    await message_box(page).press("Control+Enter")
     await expect(page.get_by_role("article").nth(2)).to_contain_text("Begun")
 
     await page.get_by_text("Begun").first.hover()
     await page.get_by_role("button", name="More about this message").last.click()
     await page.get_by_role("menuitem", name="Use as a new question").click()
-    await expect(box(page)).to_have_value("Begun")
-    await box(page).fill("Begun anew")
-    await box(page).press("Enter")
+    await expect(message_box(page)).to_have_value("Begun")
+    await message_box(page).fill("Begun anew")
+    await message_box(page).press("Enter")
     await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
-    await at_rest(page)
+    await wait_until_idle(page)
 
     await page.get_by_role("button", name="More about this message").last.click()
     await page.get_by_role("menuitem", name="Edit the message").click()
@@ -87,19 +87,19 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
 async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
     server: MootServer, page: Page
 ) -> None:
-    await opened(server, "echo", title="Chairs and stools")
-    id = await opened(server, "echo", "steady")
+    await open_discussion(server, "echo", title="Chairs and stools")
+    id = await open_discussion(server, "echo", "steady")
     await page.goto(f"{server.url}/d/{id}")
-    await box(page).press_sequentially("Ask @st")
+    await message_box(page).press_sequentially("Ask @st")
     choices = page.get_by_role("listbox", name="Mention").get_by_role("option")
     await expect(choices.first).to_contain_text("Steady")
     await expect(choices.nth(1)).to_contain_text("Chairs and stools")
-    await axe(page, within=page.get_by_role("form", name="Your message"))
+    await assert_accessible(page, within=page.get_by_role("form", name="Your message"))
     await page.keyboard.press("Enter")
-    await expect(box(page)).to_have_value("Ask @Steady ")
+    await expect(message_box(page)).to_have_value("Ask @Steady ")
     await page.keyboard.type("about @cha")
     await page.get_by_role("option", name="Chairs and stools").click()
-    await expect(box(page)).to_have_value('Ask @Steady about @"Chairs and stools" ')
+    await expect(message_box(page)).to_have_value('Ask @Steady about @"Chairs and stools" ')
     await page.keyboard.type("@ec")
     await expect(choices).to_have_count(1)
     await page.keyboard.press("Escape")
@@ -110,9 +110,9 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
     await page.keyboard.press("Tab")
     await expect(offer).to_be_focused()
     await page.keyboard.press("Enter")
-    await expect(box(page)).to_be_focused()
+    await expect(message_box(page)).to_be_focused()
     await expect(page.get_by_text("alone: nobody else sees it or answers")).to_be_visible()
-    await box(page).press("Enter")
+    await message_box(page).press("Enter")
     await expect(page.get_by_text("To Steady alone")).to_be_visible()
     steady = page.get_by_role("article", name="Steady")
     await expect(steady).to_have_count(2)
@@ -123,11 +123,11 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
 async def test_what_another_discussion_came_to_stands_under_the_message_also_after_a_reload(
     server: MootServer, page: Page
 ) -> None:
-    other = await opened(server, "echo", title="Chairs and stools")
-    id = await opened(server, "echo", clerk="scripted/clerk")
+    other = await open_discussion(server, "echo", title="Chairs and stools")
+    id = await open_discussion(server, "echo", clerk="scripted/clerk")
     await page.goto(f"{server.url}/d/{id}")
-    await box(page).fill('As in @"Chairs and stools"?')
-    await box(page).press("Enter")
+    await message_box(page).fill('As in @"Chairs and stools"?')
+    await message_box(page).press("Enter")
     recaps = page.get_by_role("list", name="Recaps")
     for _ in range(2):
         await expect(page.get_by_role("article")).to_have_count(2)
@@ -137,34 +137,34 @@ async def test_what_another_discussion_came_to_stands_under_the_message_also_aft
 
 
 async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("400")  # the server refuses the file that is no text
-    id = await opened(server, "echo")
+    page_errors.allow("400")  # the server refuses the file that is no text
+    id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     composer = page.get_by_role("form", name="Your message")
     files = composer.get_by_role("list", name="Files of this message")
     await composer.locator("input[type=file]").set_input_files(
         [
-            file("square.png", "image/png", PNG),
-            file("film.mp4", "video/mp4", b"film"),
-            file("odd.txt", "text/plain", b"\xff\0"),
+            file_payload("square.png", "image/png", PNG),
+            file_payload("film.mp4", "video/mp4", b"film"),
+            file_payload("odd.txt", "text/plain", b"\xff\0"),
         ]
     )
     await expect(composer.get_by_role("alert").filter(has_text="film.mp4 is of a kind")).to_be_visible()
     await expect(files.get_by_role("alert")).to_contain_text("no text in UTF-8")
     await files.get_by_role("button", name="Remove odd.txt").click()
-    await box(page).evaluate(DROP)
-    await box(page).evaluate(PASTE)
+    await message_box(page).evaluate(DROP_FILE_JS)
+    await message_box(page).evaluate(PASTE_FILE_JS)
     await expect(files.get_by_role("listitem")).to_have_count(3)
     await expect(files.get_by_role("progressbar")).to_have_count(0)
-    await axe(page, within=composer)
+    await assert_accessible(page, within=composer)
     await files.get_by_role("button", name="Remove pasted.txt").click()
     await page.reload()
     await expect(files).to_contain_text("dropped.md")
 
-    await box(page).fill("Look at these")
-    await box(page).press("Enter")
+    await message_box(page).fill("Look at these")
+    await message_box(page).press("Enter")
     sent = page.get_by_role("list", name="Files", exact=True)
     await expect(sent.get_by_role("link", name="dropped.md")).to_be_visible()
     picture = sent.get_by_role("link", name="square.png").locator("img")
@@ -173,99 +173,99 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
 
 
 async def test_a_file_that_somebody_cannot_read_is_refused_at_once_with_its_name(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("400")
-    id = await opened(server, "echo")
+    page_errors.allow("400")
+    id = await open_discussion(server, "echo")
     seats = [{"model": "scripted/echo", "name": "Echo"}, {"model": "local/smollm2", "name": "Tiny"}]
     changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
     assert changed.status == 200, changed
     await page.goto(f"{server.url}/d/{id}")
     composer = page.get_by_role("form", name="Your message")
-    await composer.locator("input[type=file]").set_input_files([file("square.png", "image/png", PNG)])
+    await composer.locator("input[type=file]").set_input_files([file_payload("square.png", "image/png", PNG)])
     await expect(composer.get_by_role("progressbar")).to_have_count(0)
-    await box(page).fill("Look at this")
-    await box(page).press("Enter")
+    await message_box(page).fill("Look at this")
+    await message_box(page).press("Enter")
     await expect(composer.get_by_role("alert")).to_have_text(
         re.compile(r"^\s*Tiny \(local/smollm2\) takes no image files such as square\.png: leave the file out")
     )
-    await expect(box(page)).to_have_value("Look at this")
+    await expect(message_box(page)).to_have_value("Look at this")
     await composer.get_by_role("button", name="Remove square.png").click()
     await expect(composer.get_by_role("list", name="Files of this message")).to_have_count(0)
 
 
 async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServer, page: Page) -> None:
-    id = await opened(server, "unending", "echo", wait=False)
+    id = await open_discussion(server, "unending", "echo", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     unending = page.get_by_role("article", name="Unending")
     await expect(unending).to_contain_text("table")
-    await box(page).fill("Wait")
+    await message_box(page).fill("Wait")
     await expect(page.get_by_text("what you send now interrupts it")).to_be_visible()
-    await box(page).press("Enter")
+    await message_box(page).press("Enter")
     await expect(unending).to_have_count(2)
     await expect(unending.first).to_contain_text("Interrupted")
     await expect(page.get_by_role("article", name="Echo").nth(1)).to_contain_text("Wait")
     await expect(unending.nth(1)).to_contain_text("table")
-    await box(page).press("Escape")
+    await message_box(page).press("Escape")
     await expect(unending.nth(1)).to_contain_text("Stopped")
     await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
 
-    await box(page).fill("")
+    await message_box(page).fill("")
     go_on = page.get_by_role("group", name="Let them go on")
     await go_on.get_by_label("For how many turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
 
 async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
-    tmp_path: Path, page: Page, watch: Watch
+    tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("402|429")
+    page_errors.allow("402|429")
     settings = "budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n"
     voices = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
-    async with visiting(page, tmp_path, settings=settings, voices=voices) as server:
-        id = await opened(server, "echo")
+    async with run_server_for_page(page, tmp_path, settings=settings, voices=voices) as server:
+        id = await open_discussion(server, "echo")
         seats = [{"model": "scripted/dear", "name": "Dear"}]
         changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
         assert changed.status == 200, changed
         await page.goto(f"{server.url}/d/{id}")
         alert = page.get_by_role("form", name="Your message").get_by_role("alert")
-        await box(page).fill("What now?")
-        await box(page).press("Enter")
+        await message_box(page).fill("What now?")
+        await message_box(page).press("Enter")
         await expect(alert.get_by_role("link", name="See the budget")).to_be_visible()
-        await expect(box(page)).to_have_value("What now?")
-        await box(page).press("Enter")
+        await expect(message_box(page)).to_have_value("What now?")
+        await message_box(page).press("Enter")
         await expect(alert).to_contain_text("What you wrote is kept.")
-        await expect(box(page)).to_have_value("What now?")
-        await axe(page, within=alert)
+        await expect(message_box(page)).to_have_value("What now?")
+        await assert_accessible(page, within=alert)
 
 
 async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_reload(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("ERR_")
-    id = await opened(server, "echo")
+    page_errors.allow("ERR_")
+    id = await open_discussion(server, "echo")
     sent: list[Request] = []
 
-    async def lost(route: Route) -> None:
+    async def lose_response(route: Route) -> None:
         await route.fetch()
         await route.abort()
 
     await page.goto(f"{server.url}/d/{id}")
     page.on("request", lambda one: sent.append(one) if one.url.endswith("/messages") else None)
-    await page.route("**/messages", lost, times=1)
+    await page.route("**/messages", lose_response, times=1)
     await page.get_by_role("button", name="Price").click()
     await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
-    await box(page).fill("And square?")
-    await box(page).press("Enter")
+    await message_box(page).fill("And square?")
+    await message_box(page).press("Enter")
     await expect(page.get_by_role("form").get_by_role("alert")).to_contain_text("cannot be reached")
     await page.reload()
-    await expect(box(page)).to_have_value("And square?")
-    await box(page).press("Enter")
-    await expect(box(page)).to_have_value("")
+    await expect(message_box(page)).to_have_value("And square?")
+    await message_box(page).press("Enter")
+    await expect(message_box(page)).to_have_value("")
     await expect(page.get_by_role("article")).to_have_count(2)
     first, second = ((one.headers["idempotency-key"], one.post_data) for one in sent)
     assert first == second

@@ -8,110 +8,112 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.page.axe import axe
-from tests.page.frames import frames_pass
-from tests.page.patience import PATIENCE_SECONDS
-from tests.page.reading import discussed
-from tests.page.visiting import visiting
-from tests.page.voices import LASTING
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.frames import wait_frames
+from tests.page.patience import PAGE_TIMEOUT_SECONDS
+from tests.page.reading import open_titled_discussion
+from tests.page.visiting import run_server_for_page
+from tests.page.voices import LONG_ANSWER
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-LOOK_MILLISECONDS = 30
-WAITS = "Waiting for the connection"
-KEPT = "No connection: what you write is kept, and can be sent when it is back."
-COUNT_BREATHING = """() => [...document.querySelectorAll('*')]
+POLL_MILLISECONDS = 30
+WAITING_TEXT = "Waiting for the connection"
+OFFLINE_TEXT = "No connection: what you write is kept, and can be sent when it is back."
+COUNT_ANIMATIONS_JS = """() => [...document.querySelectorAll('*')]
   .filter((one) => one.checkVisibility() && getComputedStyle(one).animationName === 'breathe').length"""
-COUNT_ANNOUNCEMENTS = """() => {
+RECORD_ANNOUNCEMENTS_JS = """() => {
   window.announced = [];
   const status = document.querySelector('#page > [role=status]');
   new MutationObserver(() => announced.push(status.textContent))
     .observe(status, { childList: true, characterData: true, subtree: true });
 }"""
-WORDS = "(cards) => cards.map((card) => card.querySelector('.markdown')?.innerText ?? '')"
+CARD_TEXTS_JS = "(cards) => cards.map((card) => card.querySelector('.markdown')?.innerText ?? '')"
 
 
-async def speaking(server: MootServer, page: Page) -> str:
+async def open_speaking_discussion(server: MootServer, page: Page) -> str:
     """Open a discussion in which two speak for seconds, on a page that is loaded, and wait for the first words."""
     body = {"message": "Why?", "title": "Long", "participants": ["scripted/lasting", "scripted/lasting"]}
     await page.goto(server.url)
-    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(discussion_list(page)).to_contain_text("Connected")
     reply = await server.post("/api/discussions", body)
-    await shelf(page).get_by_role("link", name="Long").click()
+    await discussion_list(page).get_by_role("link", name="Long").click()
     for place in (0, 1):
         await expect(page.get_by_role("article").nth(place)).to_contain_text("A table has")
     return str(reply.body["run"]["id"])
 
 
-def shelf(page: Page) -> Locator:
+def discussion_list(page: Page) -> Locator:
     return page.get_by_role("navigation", name="Discussions")
 
 
-async def killed(server: MootServer, page: Page) -> None:
+async def kill_server(server: MootServer, page: Page) -> None:
     """Kill the server, so that it can be started again where the page looks for it, and see that this is said."""
-    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(discussion_list(page)).to_contain_text("Connected")
     server.arguments[server.arguments.index("--port") + 1] = str(urlsplit(server.url).port)
     server.kill()
-    await expect(shelf(page)).to_contain_text("No connection")
+    await expect(discussion_list(page)).to_contain_text("No connection")
 
 
-async def renamed(server: MootServer, id: str, title: str) -> None:
+async def rename_discussion(server: MootServer, id: str, title: str) -> None:
     reply = await server.call("PATCH", f"/api/discussions/{id}", {"title": title})
     assert reply.status == 200, reply
 
 
-async def breathing(page: Page) -> int:
+async def count_animations(page: Page) -> int:
     """Count what is shown as alive."""
-    return int(await page.evaluate(COUNT_BREATHING))
+    return int(await page.evaluate(COUNT_ANIMATIONS_JS))
 
 
-async def texts(page: Page) -> list[str]:
+async def card_texts(page: Page) -> list[str]:
     """Read what each card says; one that has just begun, or begun anew, says nothing yet."""
-    return list(await page.get_by_role("article").evaluate_all(WORDS))
+    return list(await page.get_by_role("article").evaluate_all(CARD_TEXTS_JS))
 
 
-async def complete(page: Page, before: Sequence[str] = ("", ""), *, begun_anew: bool = False) -> None:
+async def wait_for_complete_answers(
+    page: Page, before: Sequence[str] = ("", ""), *, restarted: bool = False
+) -> None:
     """Hear both to their ends: what is shown meanwhile is always the beginning of the whole, and only grows.
 
     An answer that a crash cut off is begun anew, and may be shorter then.
     """
     shown: Sequence[str] = before
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while list(shown) != [LASTING, LASTING]:
-            now = await texts(page)
+    async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
+        while list(shown) != [LONG_ANSWER, LONG_ANSWER]:
+            now = await card_texts(page)
             assert len(now) == len(shown), "a card was lost or came twice"
             for earlier, later in zip(shown, now, strict=True):
-                assert LASTING.startswith(later.strip())
-                assert begun_anew or len(later) >= len(earlier), "words were lost"
+                assert LONG_ANSWER.startswith(later.strip())
+                assert restarted or len(later) >= len(earlier), "words were lost"
             shown = now
-            await page.wait_for_timeout(LOOK_MILLISECONDS)
+            await page.wait_for_timeout(POLL_MILLISECONDS)
     await expect(page.get_by_role("article")).to_have_count(2)
 
 
 async def test_a_reload_in_the_middle_loses_nothing(server: MootServer, page: Page) -> None:
-    await speaking(server, page)
+    await open_speaking_discussion(server, page)
     said = page.get_by_role("main").get_by_role("status")
     await expect(said).to_have_text("Alpha and Beta are speaking.")
-    before = await texts(page)
+    before = await card_texts(page)
     await page.reload()
     for place, text in enumerate(before):
         await expect(page.get_by_role("article").nth(place)).to_contain_text(text)
-    await complete(page, before)
+    await wait_for_complete_answers(page, before)
     await expect(said).to_have_text("2 answers are ready.")
 
 
 async def test_a_lost_network_is_said_and_then_made_up_for(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
-    await speaking(server, page)
-    await expect(shelf(page)).to_contain_text("Connected")
+    page_errors.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
+    await open_speaking_discussion(server, page)
+    await expect(discussion_list(page)).to_contain_text("Connected")
     await page.context.set_offline(True)
-    await expect(shelf(page)).to_contain_text("No connection")
-    before = await texts(page)
+    await expect(discussion_list(page)).to_contain_text("No connection")
+    before = await card_texts(page)
     await page.context.set_offline(False)
-    await complete(page, before)
-    await expect(shelf(page)).to_contain_text("Connected")
+    await wait_for_complete_answers(page, before)
+    await expect(discussion_list(page)).to_contain_text("Connected")
 
 
 async def test_a_page_that_is_kept_for_the_way_back_holds_no_connection(
@@ -120,36 +122,38 @@ async def test_a_page_that_is_kept_for_the_way_back_holds_no_connection(
     """Browsers have six for a server; Playwright's keeps no such page by itself, so it is told of both events."""
     await page.goto(server.url)
     for name, words in (("pagehide", "No connection"), ("pageshow", "Connected")):
-        await expect(shelf(page)).to_contain_text("No connection" if name == "pageshow" else "Connected")
+        await expect(discussion_list(page)).to_contain_text(
+            "No connection" if name == "pageshow" else "Connected"
+        )
         await page.evaluate(
             "(name) => dispatchEvent(new PageTransitionEvent(name, { persisted: true }))", name
         )
-        await expect(shelf(page)).to_contain_text(words)
+        await expect(discussion_list(page)).to_contain_text(words)
 
 
 async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_page(
-    page: Page, watch: Watch, tmp_path: Path
+    page: Page, page_errors: PageErrors, tmp_path: Path
 ) -> None:
-    watch.allow(
+    page_errors.allow(
         "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
         "|Failed to fetch"
     )
-    async with visiting(page, tmp_path) as server:
-        await speaking(server, page)
-        await killed(server, page)
+    async with run_server_for_page(page, tmp_path) as server:
+        await open_speaking_discussion(server, page)
+        await kill_server(server, page)
         for place in (0, 1):
-            await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
+            await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITING_TEXT)
         await server.start()
-        await expect(shelf(page)).to_contain_text("Connected")
+        await expect(discussion_list(page)).to_contain_text("Connected")
         await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
-        await complete(page, begun_anew=True)
+        await wait_for_complete_answers(page, restarted=True)
 
 
 async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("ERR_|Failed to fetch")
-    id = await discussed(server, "Tables")
+    page_errors.allow("ERR_|Failed to fetch")
+    id = await open_titled_discussion(server, "Tables")
     await page.goto(f"{server.url}/d/{id}")
     box = page.get_by_role("textbox", name="Your message")
     send = page.get_by_role("button", name="Send", exact=True)
@@ -163,12 +167,12 @@ async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
     await expect(price).to_have_text("Price")
 
     await page.context.set_offline(True)
-    await expect(shelf(page)).to_contain_text("No connection")
+    await expect(discussion_list(page)).to_contain_text("No connection")
     await box.fill("And now?")
     await box.press("Enter")
     await expect(send).to_be_disabled()
-    await expect(send).to_have_attribute("title", KEPT)
-    await expect(page.get_by_role("form").get_by_text(KEPT)).to_be_visible()
+    await expect(send).to_have_attribute("title", OFFLINE_TEXT)
+    await expect(page.get_by_role("form").get_by_text(OFFLINE_TEXT)).to_be_visible()
     await expect(box).to_have_value("And now?")
 
     await page.context.set_offline(False)
@@ -181,23 +185,23 @@ async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
 
 
 async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
+    page_errors.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
     body = {"message": "Why?", "title": "Slow", "participants": ["scripted/silent", "scripted/silent"]}
     reply = await server.post("/api/discussions", body)
     await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
     cards = page.get_by_role("article")
     spoken = page.get_by_role("main").locator("p[role=status]")
-    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(discussion_list(page)).to_contain_text("Connected")
     await expect(cards).to_have_count(2)
     await expect(spoken).to_have_text("Alpha and Beta are speaking.")
-    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-    assert await breathing(page) == 2  # those who have said nothing yet
+    await expect(discussion_list(page).get_by_label("is generating")).to_be_visible()
+    assert await count_animations(page) == 2  # those who have said nothing yet
     still = [
-        shelf(page).get_by_role("link", name="New discussion"),
-        shelf(page).get_by_label("Search discussions"),
-        shelf(page).get_by_role("link", name="Slow"),
+        discussion_list(page).get_by_role("link", name="New discussion"),
+        discussion_list(page).get_by_label("Search discussions"),
+        discussion_list(page).get_by_role("link", name="Slow"),
         cards.first,
         cards.first.get_by_text("Waiting for the first word"),
         cards.first.get_by_role("button", name="Stop Alpha"),
@@ -207,30 +211,30 @@ async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
     before = [await one.bounding_box() for one in still]
     failed: list[str] = []
     page.on("requestfailed", lambda request: failed.append(request.url))
-    await page.evaluate(COUNT_ANNOUNCEMENTS)
+    await page.evaluate(RECORD_ANNOUNCEMENTS_JS)
 
     await page.context.set_offline(True)
-    await expect(shelf(page)).to_contain_text("No connection")
+    await expect(discussion_list(page)).to_contain_text("No connection")
     for place in (0, 1):
-        await expect(cards.nth(place)).to_contain_text(WAITS)
+        await expect(cards.nth(place)).to_contain_text(WAITING_TEXT)
     for stop in (still[5], still[6]):
         await expect(stop).to_be_disabled()
         await expect(stop).to_have_attribute("title", "Without a connection nobody can be stopped")
     await expect(spoken).to_have_text("")
-    await expect(shelf(page).get_by_label("was generating")).to_be_visible()
-    assert await breathing(page) == 0
+    await expect(discussion_list(page).get_by_label("was generating")).to_be_visible()
+    assert await count_animations(page) == 0
     assert [await one.bounding_box() for one in still] == before
-    await axe(page)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    await assert_accessible(page)
+    async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
         while len(failed) < 3:
-            await page.wait_for_timeout(LOOK_MILLISECONDS)
+            await page.wait_for_timeout(POLL_MILLISECONDS)
     assert await page.evaluate("announced") == ["No connection. Trying again; nothing is lost."]
 
     await page.context.set_offline(False)
     await expect(spoken).to_have_text("Alpha and Beta are speaking.")
-    assert await breathing(page) == 2  # those who have said nothing yet
+    assert await count_animations(page) == 2  # those who have said nothing yet
     assert (await page.evaluate("announced"))[1:] == ["Connected again."]
-    await expect(cards.first).not_to_contain_text(WAITS)
+    await expect(cards.first).not_to_contain_text(WAITING_TEXT)
     await still[6].click()
     await expect(cards.first).to_contain_text("Stopped")
 
@@ -238,53 +242,59 @@ async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
 async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
     server: MootServer, page: Page
 ) -> None:
-    ids = [await discussed(server, title, participants=["scripted/echo"]) for title in ("One", "Other")]
+    ids = [
+        await open_titled_discussion(server, title, participants=["scripted/echo"])
+        for title in ("One", "Other")
+    ]
     await page.goto(server.url)
-    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(discussion_list(page)).to_contain_text("Connected")
     listening = asyncio.Event()
 
-    async def late(route: Route) -> None:
+    async def delay_stream(route: Route) -> None:
         await listening.wait()
         await route.continue_()
 
-    await page.route("**/api/events?discussion=*", late)
+    await page.route("**/api/events?discussion=*", delay_stream)
     async with page.expect_request("**/api/events?discussion=*"):
-        await shelf(page).get_by_role("link", name="Other").click()
-    await renamed(server, ids[0], "Changed while nobody listened")
+        await discussion_list(page).get_by_role("link", name="Other").click()
+    await rename_discussion(server, ids[0], "Changed while nobody listened")
     listening.set()
-    await expect(shelf(page).get_by_role("link", name="Changed while nobody listened")).to_be_visible()
+    await expect(
+        discussion_list(page).get_by_role("link", name="Changed while nobody listened")
+    ).to_be_visible()
 
 
 async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
     server: MootServer, page: Page
 ) -> None:
     id, other = [
-        await discussed(server, title, participants=["scripted/echo"]) for title in ("Before", "Other")
+        await open_titled_discussion(server, title, participants=["scripted/echo"])
+        for title in ("Before", "Other")
     ]
     await page.goto(server.url)
-    await expect(shelf(page).get_by_role("link", name="Other")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Other")).to_be_visible()
     reads: list[Route] = []
     lists: list[Route] = []
 
-    async def held(route: Route) -> None:
+    async def answer_stale(route: Route) -> None:
         reads.append(route)
         if len(reads) > 1:
             return  # what is read later would have it anyway, and is never answered
         snapshot = await route.fetch()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await shelf(page).get_by_role("link", name="Heard").is_visible():
-                await renamed(server, other, "Heard")  # until the new connection listens
-                await page.wait_for_timeout(LOOK_MILLISECONDS)
-        await renamed(server, id, "After")
-        await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+        async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
+            while not await discussion_list(page).get_by_role("link", name="Heard").is_visible():
+                await rename_discussion(server, other, "Heard")  # until the new connection listens
+                await page.wait_for_timeout(POLL_MILLISECONDS)
+        await rename_discussion(server, id, "After")
+        await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(response=snapshot)
 
-    def unanswered(route: Route) -> None:
+    def leave_unanswered(route: Route) -> None:
         lists.append(route)  # so what the shelf shows later has been heard
 
-    await page.route(re.compile(r"/api/discussions(\?|$)"), unanswered)
-    await page.route(f"**/api/discussions/{id}?limit=*", held)
-    await shelf(page).get_by_role("link", name="Before").click()
+    await page.route(re.compile(r"/api/discussions(\?|$)"), leave_unanswered)
+    await page.route(f"**/api/discussions/{id}?limit=*", answer_stale)
+    await discussion_list(page).get_by_role("link", name="Before").click()
     await expect(page.get_by_role("main").get_by_role("heading", name="After")).to_be_visible()
     for route in (*reads[1:], *lists):
         await route.continue_()
@@ -293,21 +303,21 @@ async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
 async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile(
     server: MootServer, page: Page
 ) -> None:
-    id = await discussed(server, "Before", participants=["scripted/echo"])
+    id = await open_titled_discussion(server, "Before", participants=["scripted/echo"])
     await page.goto(f"{server.url}/d/{id}")
     answer = page.get_by_role("article")
     await expect(answer).to_contain_text("Before")
     fetched, edited = asyncio.Event(), asyncio.Event()
 
-    async def late(route: Route) -> None:
+    async def answer_stale(route: Route) -> None:
         snapshot = await route.fetch()
         fetched.set()
         await edited.wait()
         await route.fulfill(response=snapshot)
 
     reads = f"**/api/discussions/{id}?limit=*"
-    await page.route(reads, late, times=1)
-    await renamed(server, id, "After")
+    await page.route(reads, answer_stale, times=1)
+    await rename_discussion(server, id, "After")
     await fetched.wait()
     await answer.hover()
     await answer.get_by_role("button", name="More about this answer").click()
@@ -323,31 +333,31 @@ async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile
 
 
 async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page: Page) -> None:
-    id = await discussed(server, "Before", participants=["scripted/echo"])
+    id = await open_titled_discussion(server, "Before", participants=["scripted/echo"])
     await page.goto(server.url)
-    await expect(shelf(page).get_by_role("link", name="Before")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Before")).to_be_visible()
 
-    async def held(route: Route) -> None:
+    async def answer_stale(route: Route) -> None:
         snapshot = await (await route.fetch()).json()
-        await renamed(server, id, "After")
-        await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+        await rename_discussion(server, id, "After")
+        await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(json=snapshot)
 
-    await page.route("**/api/discussions?q=*", held, times=1)
-    await shelf(page).get_by_label("Search discussions").fill("Before")
-    await expect(shelf(page).get_by_role("heading", name="Results")).to_be_visible()
-    await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+    await page.route("**/api/discussions?q=*", answer_stale, times=1)
+    await discussion_list(page).get_by_label("Search discussions").fill("Before")
+    await expect(discussion_list(page).get_by_role("heading", name="Results")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
 
 
 async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answer_comes(
     server: MootServer, page: Page
 ) -> None:
-    await discussed(server, "Tables", participants=["scripted/echo"])
+    await open_titled_discussion(server, "Tables", participants=["scripted/echo"])
     await page.goto(server.url)
-    await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Tables")).to_be_visible()
     searches = asyncio.Queue[Route]()
     await page.route("**/api/discussions?q=*", searches.put_nowait)
-    search = shelf(page).get_by_label("Search discussions")
+    search = discussion_list(page).get_by_label("Search discussions")
     await search.fill("Tables")
     late = await searches.get()
     async with page.expect_response("**/api/discussions?status=*"):
@@ -355,18 +365,18 @@ async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answe
     async with page.expect_response("**/api/discussions?q=*") as found:
         await late.continue_()
     await (await found.value).finished()
-    await frames_pass(page, 30)
-    await expect(shelf(page).get_by_text("Results, archive included")).to_have_count(0)
+    await wait_frames(page, 30)
+    await expect(discussion_list(page).get_by_text("Results, archive included")).to_have_count(0)
 
 
 async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_anew(
     server: MootServer, page: Page
 ) -> None:
-    id = await discussed(server, "Newer", participants=["scripted/echo"])
+    id = await open_titled_discussion(server, "Newer", participants=["scripted/echo"])
     asked, free = asyncio.Event(), asyncio.Event()
     reads: list[str] = []
 
-    async def listed(route: Route) -> None:
+    async def answer_list(route: Route) -> None:
         first = await (await route.fetch(url=f"{server.url}/api/discussions?status=active")).json()
         if "cursor=" not in route.request.url:
             await route.fulfill(json=first | {"next": "there is more"})
@@ -376,37 +386,37 @@ async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_an
         older = first["discussions"][0] | {"id": "dis_older", "title": "Older", "updated_at": 1}
         await route.fulfill(json={"discussions": [older], "next": None, "hits": []})
 
-    await page.route("**/api/discussions?status=*", listed)
+    await page.route("**/api/discussions?status=*", answer_list)
     page.on("request", lambda request: reads.append(request.url))
     await page.goto(server.url)
-    await expect(shelf(page)).to_contain_text("Connected")
-    await shelf(page).get_by_role("button", name="Show more").click()
+    await expect(discussion_list(page)).to_contain_text("Connected")
+    await discussion_list(page).get_by_role("button", name="Show more").click()
     await asked.wait()
-    await shelf(page).get_by_role("link", name="Newer").click()
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    await discussion_list(page).get_by_role("link", name="Newer").click()
+    async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
         while (
             sum(f"/api/discussions/{id}?" in url for url in reads) < 2
         ):  # it is heard that listening began anew
-            await page.wait_for_timeout(LOOK_MILLISECONDS)
+            await page.wait_for_timeout(POLL_MILLISECONDS)
     async with page.expect_response(lambda response: response.url.endswith("?status=active")):
         free.set()
-    await expect(shelf(page).get_by_role("link", name="Older")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Older")).to_be_visible()
 
 
 async def test_what_a_search_found_stays_while_somebody_speaks_in_it(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    await discussed(server, "Chairs")
-    id = await discussed(server, "Tables")
+    await open_titled_discussion(server, "Chairs")
+    id = await open_titled_discussion(server, "Tables")
     await page.goto(server.url)
-    await shelf(page).get_by_label("Search discussions").fill("Tables")
-    await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
-    await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
+    await discussion_list(page).get_by_label("Search discussions").fill("Tables")
+    await expect(discussion_list(page).get_by_role("link", name="Chairs")).to_have_count(0)
+    await expect(discussion_list(page).get_by_role("link", name="Tables")).to_be_visible()
     await server.call("PATCH", f"/api/discussions/{id}", {"participants": [{"model": "scripted/silent"}]})
     reply = await server.post(f"/api/discussions/{id}/messages", {"message": "Once more?"})
     assert reply.status < 300, reply
-    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-    await renamed(server, id, "Round ones")
-    await expect(shelf(page).get_by_role("link", name="Round ones")).to_be_visible()
-    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-    await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
+    await expect(discussion_list(page).get_by_label("is generating")).to_be_visible()
+    await rename_discussion(server, id, "Round ones")
+    await expect(discussion_list(page).get_by_role("link", name="Round ones")).to_be_visible()
+    await expect(discussion_list(page).get_by_label("is generating")).to_be_visible()
+    await expect(discussion_list(page).get_by_role("link", name="Chairs")).to_have_count(0)

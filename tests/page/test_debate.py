@@ -5,18 +5,18 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
-from tests.page.axe import axe
-from tests.page.phone import fits_a_phone
+from tests.page.axe import assert_accessible
+from tests.page.phone import assert_fits_phone
 from tests.serving import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
-MARKED = """(words) => {
+IS_QUOTE_MARKED_JS = """(words) => {
     const [range] = CSS.highlights.get("moot-quote") ?? [];
     return range?.toString() === words;
 }"""
 
 
-async def debate(server: MootServer, *scripts: str, **rules: object) -> dict[str, Any]:
+async def open_debate(server: MootServer, *scripts: str, **rules: object) -> dict[str, Any]:
     body = {
         "message": "Shall we split the service in two?",
         "mode": "debate",
@@ -28,37 +28,37 @@ async def debate(server: MootServer, *scripts: str, **rules: object) -> dict[str
     return dict(reply.body)
 
 
-def lane(page: Page, words: str) -> Locator:
-    return page.get_by_role("list", name="Threads of the participants").get_by_role("button", name=words)
+def lane_button(page: Page, name: str) -> Locator:
+    return page.get_by_role("list", name="Threads of the participants").get_by_role("button", name=name)
 
 
 async def test_one_of_three_fails_and_tries_again_with_another_model(server: MootServer, page: Page) -> None:
-    opened = await debate(server, "advocate", "sceptic", "unauthorized", lead="Alpha")
+    opened = await open_debate(server, "advocate", "sceptic", "unauthorized", lead="Alpha")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
     await expect(phases).to_contain_text("1 failed")
     await expect(phases).to_contain_text("Written")
 
-    await lane(page, "Gamma failed").click()
+    await lane_button(page, "Gamma failed").click()
     thread = page.get_by_role("dialog", name="Gamma's thread")
     await expect(thread).to_contain_text("Key rejected")
-    await axe(page, within=thread)
+    await assert_accessible(page, within=thread)
     await thread.get_by_role("combobox", name="Another model").fill("scripted/undecided")
     await thread.get_by_role("button", name="Try again with it").click()
     await expect(thread).to_contain_text("Wait a quarter")
     await expect(thread).to_contain_text("Hidden prompt")
     await expect(thread).to_contain_text("I change my position.")
     await thread.get_by_role("button", name="Close").click()
-    await expect(lane(page, "Gamma answered")).to_be_focused()
+    await expect(lane_button(page, "Gamma answered")).to_be_focused()
 
-    await _findings_are_shown(page)
+    await _assert_analyses_shown(page)
     await page.reload()
-    await _findings_are_shown(page)
-    await axe(page)
+    await _assert_analyses_shown(page)
+    await assert_accessible(page)
 
 
 async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer, page: Page) -> None:
-    opened = await debate(server, "echo", "steady")
+    opened = await open_debate(server, "echo", "steady")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     notes = page.get_by_role("list", name="Notes on this debate")
     await expect(notes).to_contain_text("There is no ledger")
@@ -66,7 +66,7 @@ async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer
     await expect(notes).to_contain_text("There is no ledger")
 
 
-async def _findings_are_shown(page: Page) -> None:
+async def _assert_analyses_shown(page: Page) -> None:
     summary = page.get_by_role("region", name="Summary")
     await expect(summary.get_by_role("row", name="Gamma Changed")).to_contain_text("Split one part first.")
     await expect(summary).to_contain_text("The cost of a split must be measured.")
@@ -84,9 +84,9 @@ async def _findings_are_shown(page: Page) -> None:
 
 
 async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, page: Page) -> None:
-    opened = await debate(server, "advocate", "sceptic", "undecided")
+    opened = await open_debate(server, "advocate", "sceptic", "undecided")
     run, address = opened["run"]["id"], f"{server.url}/d/{opened['discussion']['id']}"
-    await server.heard(run)
+    await server.run_events(run)
     report = (await server.get(f"/api/runs/{run}")).body
     await page.goto(address)
     flips = page.get_by_role("region", name="Who changed position")
@@ -110,19 +110,19 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread.locator(f"#{told}")).to_be_in_viewport()
     await expect(thread.locator(f"#{told}")).to_contain_text("the first answers of the others")
-    await fits_a_phone(page)
+    await assert_fits_phone(page)
     await page.keyboard.press("Escape")
     await expect(thread).to_have_count(0)
     await expect(page.get_by_role("region", name="Claims")).to_be_visible()
-    await fits_a_phone(page)
+    await assert_fits_phone(page)
 
 
 async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
     server: MootServer, page: Page
 ) -> None:
-    opened = await debate(server, "advocate", "sceptic", "undecided")
+    opened = await open_debate(server, "advocate", "sceptic", "undecided")
     address = f"{server.url}/d/{opened['discussion']['id']}"
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     await page.goto(address)
     claims = page.get_by_role("region", name="Claims")
     quote = claims.get_by_role("link").last
@@ -130,7 +130,7 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
     await quote.press("Enter")
     answer = page.locator("article:focus")
     await expect(answer).to_contain_text(words)
-    await page.wait_for_function(MARKED, arg=words)
+    await page.wait_for_function(IS_QUOTE_MARKED_JS, arg=words)
     message = await answer.get_attribute("id")
     assert page.url == f"{address}#{message}"
 
@@ -140,7 +140,7 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
     await expect(quote).to_be_in_viewport()
     await page.go_forward()
     await expect(answer).to_have_attribute("id", message or "")
-    await page.wait_for_function(MARKED, arg=words)
+    await page.wait_for_function(IS_QUOTE_MARKED_JS, arg=words)
 
     await page.goto("about:blank")
     await page.goto(f"{address}#{message}")
@@ -150,10 +150,10 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
 
 
 async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer, page: Page) -> None:
-    opened = await debate(server, "unending", "unending")
+    opened = await open_debate(server, "unending", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-    await expect(lane(page, "Alpha speaking")).to_be_visible()
-    await expect(lane(page, "Beta speaking")).to_be_visible()
+    await expect(lane_button(page, "Alpha speaking")).to_be_visible()
+    await expect(lane_button(page, "Beta speaking")).to_be_visible()
     await server.post(f"/api/runs/{opened['run']['id']}/stop")
     await expect(page.get_by_role("button", name="Try all 2 again")).to_be_visible()
     first = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").first
@@ -165,13 +165,13 @@ async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer,
 async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     server: MootServer, page: Page
 ) -> None:
-    opened = await debate(server, "advocate", "unending")
+    opened = await open_debate(server, "advocate", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
     await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text(
         "1 of 2 finished"
     )
-    await lane(page, "Beta speaking").click()
+    await lane_button(page, "Beta speaking").click()
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread).to_contain_text("A table has no head")
     stop = thread.get_by_role("button", name="Stop Beta")
@@ -183,10 +183,10 @@ async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     await page.keyboard.press("Escape")
     await expect(phases).to_contain_text("1 stopped")
     await expect(phases.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
 
     await page.get_by_role("button", name="Try Beta again").click()
-    await expect(lane(page, "Beta speaking")).to_be_visible()
+    await expect(lane_button(page, "Beta speaking")).to_be_visible()
     await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
         "aria-current", "step"
     )
@@ -195,29 +195,29 @@ async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
 async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_away(
     server: MootServer, page: Page
 ) -> None:
-    opened = await debate(server, "advocate", "sceptic", "unending", quorum=2)
+    opened = await open_debate(server, "advocate", "sceptic", "unending", quorum=2)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
     first = phases.get_by_role("listitem").filter(has_text="First answers")
     await expect(first).to_contain_text("1 too late")
     await expect(phases).to_contain_text("Written")
-    await expect(lane(page, "Gamma too late")).to_be_visible()
+    await expect(lane_button(page, "Gamma too late")).to_be_visible()
     await expect(page.get_by_role("button", name="Try Gamma again")).to_be_visible()
 
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     await page.reload()  # where somebody may be reading, nothing folds
-    await expect(lane(page, "Gamma too late")).to_be_visible()
+    await expect(lane_button(page, "Gamma too late")).to_be_visible()
     late = page.get_by_role("article", name="Gamma", exact=True)
     await expect(late).to_have_count(0)
     await first.get_by_role("button", name="First answers").click()
     await expect(late).to_be_in_viewport()
-    await axe(page)
+    await assert_accessible(page)
 
 
 async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that_saved_is_said(
     server: MootServer, page: Page
 ) -> None:
-    opened = await debate(server, "agreeing", "agreeing", gate=True)
+    opened = await open_debate(server, "agreeing", "agreeing", gate=True)
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
     for _ in range(2):
@@ -225,7 +225,7 @@ async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that
         await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text(
             "Both would split it. The debate was skipped"
         )
-        await server.heard(opened["run"]["id"])
+        await server.run_events(opened["run"]["id"])
         await page.reload()
     await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
     await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()

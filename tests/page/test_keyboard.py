@@ -5,117 +5,117 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.page.axe import axe
-from tests.page.focus import focus_is_seen
-from tests.page.patience import TOASTS_STAY
-from tests.page.reading import at_rest, opened
-from tests.page.test_lesson import LESSON
+from tests.page.axe import assert_accessible
+from tests.page.focus import assert_focus_visible
+from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.reading import open_discussion, wait_until_idle
+from tests.page.test_lesson import LESSON_REQUEST
 from tests.serving import MootServer
 
-MOST_STEPS = 60
-IS_FOCUSED = "(all) => all.length === 1 && all[0] === document.activeElement"
+MAX_STEPS = 60
+IS_FOCUSED_JS = "(all) => all.length === 1 && all[0] === document.activeElement"
 
 
-async def walk(page: Page, goal: Locator, key: str = "Tab") -> None:
+async def move_focus_to(page: Page, goal: Locator, key: str = "Tab") -> None:
     """Go from one thing to the next until the goal has the focus."""
     await expect(goal).to_be_attached()
-    for _ in range(MOST_STEPS):
-        if await goal.evaluate_all(IS_FOCUSED):
+    for _ in range(MAX_STEPS):
+        if await goal.evaluate_all(IS_FOCUSED_JS):
             return
         await page.keyboard.press(key)
     raise AssertionError(f"{goal} is not reached by {key}")
 
 
-async def press(page: Page, goal: Locator, *keys: str, by: str = "Tab") -> None:
+async def move_focus_and_press(page: Page, goal: Locator, *keys: str, by: str = "Tab") -> None:
     """Go to something and act on it."""
-    await walk(page, goal, by)
+    await move_focus_to(page, goal, by)
     for key in keys or ("Enter",):
         await page.keyboard.press(key)
 
 
-async def more(page: Page, place: Locator, item: str) -> None:
+async def choose_menu_item(page: Page, container: Locator, item: str) -> None:
     """Choose from the menu of an answer or of a message."""
-    await press(page, place.get_by_role("button", name=re.compile("^More about this")))
-    await press(page, page.get_by_role("menuitem", name=item), by="ArrowDown")
+    await move_focus_and_press(page, container.get_by_role("button", name=re.compile("^More about this")))
+    await move_focus_and_press(page, page.get_by_role("menuitem", name=item), by="ArrowDown")
 
 
 async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     server: MootServer, page: Page
 ) -> None:
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'unauthorized')}")
     echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
-    await press(page, echo.get_by_role("button", name="Answer again"))
+    await move_focus_and_press(page, echo.get_by_role("button", name="Answer again"))
     await expect(echo.get_by_text("2/2")).to_be_visible()
-    await at_rest(page)
-    await focus_is_seen(page)
-    await press(page, echo.get_by_role("button", name="Earlier version"))
+    await wait_until_idle(page)
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, echo.get_by_role("button", name="Earlier version"))
     await expect(echo.get_by_text("1/2")).to_be_visible()
-    await focus_is_seen(page)
-    await press(page, echo.get_by_role("button", name="Use this one"))
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, echo.get_by_role("button", name="Use this one"))
     await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
-    await more(page, echo, "Edit")
+    await choose_menu_item(page, echo, "Edit")
     await expect(echo.get_by_label("Words")).to_be_focused()
     await page.keyboard.press("Control+A")
     await page.keyboard.type("No head.")
     await page.keyboard.press("Control+Enter")
     await expect(echo.get_by_text("3/3")).to_be_visible()
-    await focus_is_seen(page)
-    await more(page, echo, "Edit")
+    await assert_focus_visible(page)
+    await choose_menu_item(page, echo, "Edit")
     await page.keyboard.press("Escape")
     await expect(echo.get_by_label("Words")).to_have_count(0)
-    await focus_is_seen(page)
-    await more(page, echo, "What did it see?")
+    await assert_focus_visible(page)
+    await choose_menu_item(page, echo, "What did it see?")
     sheet = page.get_by_role("dialog", name="What did Echo see?")
     await expect(sheet).to_contain_text("About Tables?")
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
-    await more(page, echo, "Answer again with another model")
+    await choose_menu_item(page, echo, "Answer again with another model")
     await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
     await page.keyboard.type("scripted stea")
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(echo.get_by_text("4/4")).to_be_visible()
-    await at_rest(page)
-    await focus_is_seen(page)
-    await press(page, failed.get_by_role("button", name="Try again"))
+    await wait_until_idle(page)
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, failed.get_by_role("button", name="Try again"))
     await expect(page.get_by_text("What failed is tried again")).to_be_visible()
-    await at_rest(page)
+    await wait_until_idle(page)
     await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
     asked = page.get_by_role("region", name="What was said")
-    await walk(page, asked, "Shift+Tab")
-    await more(page, asked.locator(".asked"), "Edit the message")
+    await move_focus_to(page, asked, "Shift+Tab")
+    await choose_menu_item(page, asked.locator(".asked"), "Edit the message")
     await expect(asked.get_by_label("Words")).to_be_focused()
     await page.keyboard.type(" Or not?")
     await page.keyboard.press("Control+Enter")
     await expect(page.get_by_text("You · edited")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
 
 @pytest.mark.slow  # the journey of versions in test_card.py shows it for a card, and the other journeys here the keys
 async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_about_what_counts(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, **LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
-    await more(page, line, "Answer again with another model")
+    await choose_menu_item(page, line, "Answer again with another model")
     await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
     await page.keyboard.type("scripted stea")
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(line.get_by_text("2/2")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
     await expect(line).to_contain_text("A table has no head")
 
-    await press(page, line.get_by_role("button", name="Earlier version"))
+    await move_focus_and_press(page, line.get_by_role("button", name="Earlier version"))
     await expect(line).not_to_contain_text("A table has no head")
-    await more(page, line, "Assertions")
+    await choose_menu_item(page, line, "Assertions")
     trial = page.get_by_role("dialog", name="Assertions about")
     await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
 
@@ -124,11 +124,11 @@ async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_a
 async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     server: MootServer, page: Page
 ) -> None:
-    await page.add_init_script(TOASTS_STAY)
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady')}")
+    await page.add_init_script(KEEP_TOASTS_JS)
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady')}")
     box = page.get_by_role("textbox", name="Your message")
-    await walk(page, box)
-    await focus_is_seen(page)
+    await move_focus_to(page, box)
+    await assert_focus_visible(page)
     body = {"participants": [{"model": "scripted/unending", "name": name} for name in ("Long", "Longer")]}
     await server.call("PATCH", f"/api/discussions/{page.url.rsplit('/', 1)[1]}", body)
     long, longer = (page.get_by_role("article", name=name, exact=True) for name in ("Long", "Longer"))
@@ -136,13 +136,13 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     await page.keyboard.press("Enter")
     await expect(long).to_contain_text("table")
     await expect(box).to_be_focused()
-    await press(page, long.get_by_role("button", name="Stop Long"), by="Shift+Tab")
+    await move_focus_and_press(page, long.get_by_role("button", name="Stop Long"), by="Shift+Tab")
     await expect(long).to_contain_text("Stopped")
-    await focus_is_seen(page)
-    await press(page, page.get_by_role("button", name="Stop", exact=True))
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, page.get_by_role("button", name="Stop", exact=True))
     await expect(longer).to_contain_text("Stopped")
-    await focus_is_seen(page)
-    await walk(page, box, "Shift+Tab")
+    await assert_focus_visible(page)
+    await move_focus_to(page, box, "Shift+Tab")
     await page.keyboard.type("Once more")
     await page.keyboard.press("Enter")
     await expect(long.nth(1)).to_contain_text("table")
@@ -150,38 +150,38 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     await expect(long.nth(1)).to_contain_text("Stopped")
     await expect(box).to_be_focused()
 
-    await press(page, page.get_by_role("button", name="Tabs"), by="Shift+Tab")
+    await move_focus_and_press(page, page.get_by_role("button", name="Tabs"), by="Shift+Tab")
     await expect(page.get_by_role("tab", name="Longer")).to_have_count(2)
-    await focus_is_seen(page)
-    await press(page, page.get_by_role("tab", name="Long", exact=True).last, "ArrowRight")
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, page.get_by_role("tab", name="Long", exact=True).last, "ArrowRight")
     await expect(longer).to_be_visible()
-    await focus_is_seen(page)
-    await press(page, page.get_by_role("button", name="One column"), by="Shift+Tab")
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, page.get_by_role("button", name="One column"), by="Shift+Tab")
     await expect(page.get_by_role("tab")).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
-    await press(page, page.get_by_role("button", name="Tables", exact=True), by="Shift+Tab")
+    await move_focus_and_press(page, page.get_by_role("button", name="Tables", exact=True), by="Shift+Tab")
     await expect(page.get_by_label("Title")).to_be_focused()
     await page.keyboard.press("Control+A")
     await page.keyboard.type("Round tables")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
     await page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
     await expect(keys).to_contain_text("Stop everybody who is speaking")
     await page.keyboard.press("Escape")
     await expect(keys).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
-    await press(page, page.get_by_role("button", name="Share"))
-    await press(page, page.get_by_role("menuitem", name="Archive"), by="ArrowUp")
+    await move_focus_and_press(page, page.get_by_role("button", name="Share"))
+    await move_focus_and_press(page, page.get_by_role("menuitem", name="Archive"), by="ArrowUp")
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_role("link", name="Round tables")).to_have_count(0)
-    await focus_is_seen(page)
-    await press(page, page.get_by_role("button", name="Undo"), by="Shift+Tab")
+    await assert_focus_visible(page)
+    await move_focus_and_press(page, page.get_by_role("button", name="Undo"), by="Shift+Tab")
     await expect(shelf.get_by_role("link", name="Round tables")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
 
 async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewhere(
@@ -193,7 +193,7 @@ async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewh
     box = page.get_by_role("textbox", name="Your message")
     await expect(page.get_by_role("article")).to_contain_text("table")
     await box.focus()
-    await walk(page, page.get_by_role("button", name="Stop", exact=True))
+    await move_focus_to(page, page.get_by_role("button", name="Stop", exact=True))
     await server.post(f"/api/runs/{begun['run']['id']}/stop")
     await expect(box).to_be_focused()
 
@@ -204,14 +204,14 @@ async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     await page.goto(server.url)
     question = page.get_by_label("Your question")
     await expect(question).to_be_focused()
-    await walk(page, page.get_by_role("button", name="Sample debate"))
+    await move_focus_to(page, page.get_by_role("button", name="Sample debate"))
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
-    await walk(page, page.get_by_role("radio", name="Debate"))
+    await move_focus_to(page, page.get_by_role("radio", name="Debate"))
     chosen = page.get_by_role("radio", name="Side by side")
-    await walk(page, chosen, "ArrowUp")
+    await move_focus_to(page, chosen, "ArrowUp")
     await expect(chosen).to_be_checked()
-    await walk(page, question, "Shift+Tab")
+    await move_focus_to(page, question, "Shift+Tab")
     await page.keyboard.press("Control+A")
     await page.keyboard.type("Round?")
     await page.keyboard.press("Enter")
@@ -221,12 +221,12 @@ async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     await expect(cards).to_have_count(3)
     more = cards.first.get_by_role("button", name="More about this answer")
     await expect(more).to_be_attached()
-    await walk(page, more)
+    await move_focus_to(page, more)
     await expect(more).to_be_in_viewport()
     await page.keyboard.press("Enter")
     seen = page.get_by_role("menuitem", name="What did it see?")
-    await walk(page, seen, "ArrowDown")
-    await axe(page, within=page.get_by_role("menu"))
+    await move_focus_to(page, seen, "ArrowDown")
+    await assert_accessible(page, within=page.get_by_role("menu"))
     await page.keyboard.press("Enter")
     sheet = page.get_by_role("dialog", name=re.compile("^What did .* see"))
     await expect(sheet).to_contain_text("Round?")
@@ -234,7 +234,7 @@ async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     await expect(sheet).to_have_count(0)
     await expect(more).to_be_focused()
 
-    await walk(page, page.get_by_role("textbox", name="Your message"))
+    await move_focus_to(page, page.get_by_role("textbox", name="Your message"))
     await page.keyboard.type("And why?")
     await page.keyboard.press("Enter")
     await expect(cards).to_have_count(6)

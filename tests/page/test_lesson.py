@@ -5,12 +5,12 @@ from typing import Any
 
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.page.axe import axe
-from tests.page.reading import at_rest, opened
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.reading import open_discussion, wait_until_idle
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-LESSON: dict[str, Any] = {
+LESSON_REQUEST: dict[str, Any] = {
     "message": "Why do the odd numbers add up to squares?",
     "title": "Odd numbers",
     "mode": "directed",
@@ -22,34 +22,34 @@ LESSON: dict[str, Any] = {
     ],
     "directed": {"turns": 10, "trigger": "Alpha", "topic": "Sums of odd numbers"},
 }
-WHOLE = re.compile(
+COMPLETE_BOARD = re.compile(
     "shows text “Odd numbers and squares”; the formula .*; python code.*; a column chart of .*; an arrow"
 )
 
 
-class Fetched:
+class BoardRequests:
     """Which boards were asked for, and how many of them at the same time at most."""
 
     def __init__(self, page: Page) -> None:
-        self.boards: list[str] = []
-        self.most = self._now = 0
-        page.on("request", self._asked)
-        page.on("requestfinished", self._had)
-        page.on("requestfailed", self._had)  # a reload takes it away
+        self.urls: list[str] = []
+        self.max_concurrent = self._open_requests = 0
+        page.on("request", self._on_request)
+        page.on("requestfinished", self._on_finish)
+        page.on("requestfailed", self._on_finish)  # a reload takes it away
 
-    def _asked(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if "board.svg" in request.url:
-            self.boards.append(request.url)
-            self._now += 1
-            self.most = max(self.most, self._now)
+            self.urls.append(request.url)
+            self._open_requests += 1
+            self.max_concurrent = max(self.max_concurrent, self._open_requests)
 
-    def _had(self, request: Request) -> None:
-        self._now -= "board.svg" in request.url
+    def _on_finish(self, request: Request) -> None:
+        self._open_requests -= "board.svg" in request.url
 
 
 async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page: Page) -> None:
-    id = await opened(server, **LESSON, wait=False)
-    fetched = Fetched(page)
+    id = await open_discussion(server, **LESSON_REQUEST, wait=False)
+    fetched = BoardRequests(page)
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     said = page.get_by_role("region", name="What was said")
@@ -61,16 +61,16 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     )
     await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
     await expect(said.get_by_role("button", name="writes a formula")).to_be_visible()
-    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
     await expect(board.get_by_role("button", name="Live")).to_have_count(0)
-    await axe(page)
+    await assert_accessible(page)
 
     await page.reload()
     moment = board.get_by_role("slider", name="Moment")
     await expect(said.get_by_role("button", name="changes the code")).to_be_visible()
     await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
     await expect(said.get_by_text("It is your turn.")).to_be_visible()
-    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
 
     await moment.press("Home")
     await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 of 17. Alpha opens the board"))
@@ -96,16 +96,16 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     await expect(moment).not_to_have_attribute("aria-valuetext", re.compile("^1 of 17"))
     await board.get_by_role("button", name="Pause").click()
     await board.get_by_role("button", name="End").click()
-    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await expect(board.get_by_role("img")).to_have_attribute("alt", COMPLETE_BOARD)
     await page.emulate_media(color_scheme="dark")
     await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("dark=true"))
     download = board.get_by_role("link", name="Download the board")
     await expect(download).not_to_have_attribute("href", re.compile("dark"))
-    assert fetched.most == 1, fetched.boards
+    assert fetched.max_concurrent == 1, fetched.urls
 
 
 async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, page: Page) -> None:
-    id = await opened(server, **LESSON | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
@@ -133,13 +133,13 @@ async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, 
     await around.evaluate("(content) => content.scrollTo({ left: 400 })")
     assert await around.evaluate("(content) => content.scrollLeft") == 400
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-    await axe(page, within=large)
+    await assert_accessible(page, within=large)
     await large.get_by_role("button", name="Close").click()
     await expect(large).to_have_count(0)
 
 
 async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootServer, page: Page) -> None:
-    id = await opened(server, **LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
@@ -151,7 +151,7 @@ async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootSe
     await expect(versions).to_contain_text("2/2")
     await expect(line).to_contain_text("Could that be more than luck?")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
-    await at_rest(page)
+    await wait_until_idle(page)
     await page.reload()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
     await versions.get_by_role("button", name="Earlier version").click()
@@ -165,7 +165,7 @@ async def test_a_line_says_who_was_asked_instead_and_stays_where_a_new_version_b
     server: MootServer, page: Page
 ) -> None:
     alone = {"participants": [{"model": "scripted/absent", "role": "teacher"}]}
-    await page.goto(f"{server.url}/d/{await opened(server, **LESSON | alone)}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, **LESSON_REQUEST | alone)}")
     line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
     await expect(line).to_contain_text("scripted/teacher is asked instead of scripted/absent.")
     await expect(line).to_contain_text("Could that be more than luck?")
@@ -179,18 +179,18 @@ async def test_a_line_says_who_was_asked_instead_and_stays_where_a_new_version_b
 
 
 async def test_a_board_that_fails_is_asked_for_once_and_again_when_somebody_says_so(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 500")
-    id = await opened(server, **LESSON | {"directed": {"turns": 2, "trigger": "Alpha"}})
-    fetched = Fetched(page)
+    page_errors.allow("status of 500")
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    fetched = BoardRequests(page)
     await page.route("**/board.svg*", lambda route: route.fulfill(status=500))
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
     await expect(board.get_by_role("slider", name="Moment")).to_have_attribute("max", "5")
     await expect(board.get_by_role("alert")).to_contain_text("The board could not be loaded.")
-    await axe(page, within=board)
-    assert len(fetched.boards) == len(set(fetched.boards)), fetched.boards
+    await assert_accessible(page, within=board)
+    assert len(fetched.urls) == len(set(fetched.urls)), fetched.urls
     await page.unroute("**/board.svg*")
     await board.get_by_role("button", name="Try again").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
@@ -198,18 +198,18 @@ async def test_a_board_that_fails_is_asked_for_once_and_again_when_somebody_says
 
 
 async def test_a_lesson_that_cannot_be_read_is_no_trouble_of_another(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 500")
-    short = LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}}
-    broken = await opened(server, **short | {"title": "Broken"})
-    await opened(server, **short | {"title": "Whole"})
+    page_errors.allow("status of 500")
+    short = LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}}
+    broken = await open_discussion(server, **short | {"title": "Broken"})
+    await open_discussion(server, **short | {"title": "Whole"})
     run = (await server.get(f"/api/discussions/{broken}")).body["messages"][-1]["run"]
 
-    async def failing(route: Route) -> None:
+    async def answer_with_error(route: Route) -> None:
         await route.fulfill(status=500, json={"title": "Broken", "status": 500, "detail": "It broke."})
 
-    await page.route(f"**/api/runs/{run}/events*", failing)
+    await page.route(f"**/api/runs/{run}/events*", answer_with_error)
     await page.goto(f"{server.url}/d/{broken}")
     board = page.get_by_role("complementary", name="Whiteboard")
     await expect(board.get_by_role("alert")).to_contain_text("It broke.")

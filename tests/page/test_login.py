@@ -3,9 +3,9 @@
 from playwright.async_api import Page, expect
 
 from moot.store.accounts.accounts import Accounts
-from tests.page.axe import axe
-from tests.page.guests import House
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.guests import SharedServer
+from tests.page.watching import PageErrors
 
 PASSWORD = "correct horse"
 
@@ -17,17 +17,17 @@ async def log_in(page: Page, password: str) -> None:
 
 
 async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in_the_same_place(
-    house: House, page: Page, watch: Watch
+    shared_server: SharedServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow(
+    page_errors.allow(
         "status of 401|ERR_INTERNET_DISCONNECTED"
     )  # whoever is not logged in, and a network that goes
-    server = house.server
-    await Accounts(house.database).create_account("ada", PASSWORD)
+    server = shared_server.server
+    await Accounts(shared_server.database).create_account("ada", PASSWORD)
     await page.goto(server.url)
     await log_in(page, "battery staple")
     await expect(page.get_by_role("alert")).to_contain_text("password")
-    await axe(page)
+    await assert_accessible(page)
     await log_in(page, PASSWORD)
     await expect(page.get_by_label("Your question")).to_be_visible()
 

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.page.axe import axe
-from tests.page.contexts import Contexts
-from tests.page.phone import fits, phone
-from tests.page.reading import discussed, opened
-from tests.page.test_advisors import TABLE
-from tests.page.test_lesson import LESSON
+from tests.page.axe import assert_accessible
+from tests.page.contexts import BrowserContexts
+from tests.page.phone import assert_fits_screen, open_phone_page
+from tests.page.reading import open_discussion, open_titled_discussion
+from tests.page.test_advisors import ADVISORS_REQUEST
+from tests.page.test_lesson import LESSON_REQUEST
 from tests.serving import MootServer
 
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
@@ -19,70 +19,74 @@ DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 View = Callable[[Page], Awaitable[None]]
 
 
-def at(path: str, there: Callable[[Page], Locator], then: View | None = None) -> View:
+def view_at(path: str, ready_locator: Callable[[Page], Locator], after_load: View | None = None) -> View:
     """Go somewhere, wait until it is there, and do what leads to the view."""
 
     async def show(page: Page) -> None:
         await page.goto(path)
-        await expect(there(page).first).to_be_visible()
-        if then is not None:
-            await then(page)
+        await expect(ready_locator(page).first).to_be_visible()
+        if after_load is not None:
+            await after_load(page)
 
     return show
 
 
 async def start(server: MootServer) -> View:
-    return at(f"{server.url}/", lambda page: page.get_by_role("button", name=re.compile("^Edit Scientist")))
+    return view_at(
+        f"{server.url}/", lambda page: page.get_by_role("button", name=re.compile("^Edit Scientist"))
+    )
 
 
 async def rounds(server: MootServer) -> View:
-    id = await opened(server, "echo", "steady", mode="consensus", rounds=2)
-    return at(f"{server.url}/d/{id}", lambda page: page.get_by_role("heading", name="Round 2"))
+    id = await open_discussion(server, "echo", "steady", mode="consensus", rounds=2)
+    return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("heading", name="Round 2"))
 
 
 async def advisors(server: MootServer) -> View:
-    id = await opened(server, **TABLE)
-    return at(f"{server.url}/d/{id}", lambda page: page.get_by_role("switch", name="Ida"))
+    id = await open_discussion(server, **ADVISORS_REQUEST)
+    return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("switch", name="Ida"))
 
 
-async def debate(server: MootServer, then: View | None = None) -> View:
-    id = await opened(server, mode="debate", participants=DEBATERS)
-    return at(f"{server.url}/d/{id}", lambda page: page.get_by_role("region", name="Claims"), then)
+async def debate(server: MootServer, after_load: View | None = None) -> View:
+    id = await open_discussion(server, mode="debate", participants=DEBATERS)
+    return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("region", name="Claims"), after_load)
 
 
 async def thread(server: MootServer) -> View:
-    return await debate(server, _thread)
+    return await debate(server, _open_thread)
 
 
 async def lesson(server: MootServer) -> View:
-    id = await opened(server, **LESSON | {"directed": {"turns": 2, "trigger": "Alpha"}})
-    return at(f"{server.url}/d/{id}", lambda page: page.get_by_role("slider", name="Moment"))
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("slider", name="Moment"))
 
 
 async def assertions(server: MootServer) -> View:
-    id = await opened(server, "scholar", clerk="scripted/clerk")
-    return at(f"{server.url}/d/{id}", lambda page: page.get_by_role("article"), _assertions)
+    id = await open_discussion(server, "scholar", clerk="scripted/clerk")
+    return view_at(f"{server.url}/d/{id}", lambda page: page.get_by_role("article"), _open_assertions)
 
 
-async def personas(server: MootServer, then: View | None = None) -> View:
-    return at(
-        f"{server.url}/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True), then
+async def personas(server: MootServer, after_load: View | None = None) -> View:
+    return view_at(
+        f"{server.url}/personas",
+        lambda page: page.get_by_role("button", name="Advocate", exact=True),
+        after_load,
     )
 
 
 async def persona(server: MootServer) -> View:
-    return await personas(server, _persona)
+    return await personas(server, _open_persona_editor)
 
 
-async def perspectives(server: MootServer) -> View:
-    return await personas(server, _voices)
+async def persona_suggestions(server: MootServer) -> View:
+    return await personas(server, _open_persona_suggestions)
 
 
-async def kitchen(server: MootServer) -> str:
+async def create_project_with_export(server: MootServer) -> str:
     """Make a project with a discussion that was written down, and with a post."""
     made = await server.post("/api/projects", {"name": "Kitchen", "description": "A table for six."})
     project = str(made.body["id"])
-    written = await discussed(server, "Round or square?", project=project)
+    written = await open_titled_discussion(server, "Round or square?", project=project)
     export = await server.post(f"/api/discussions/{written}/export", {"model": "scripted/export"})
     assert export.status == 200, export
     news = {"title": "The floor is done", "excerpt": "Stone."}
@@ -92,30 +96,30 @@ async def kitchen(server: MootServer) -> str:
 
 
 async def projects(server: MootServer) -> View:
-    await kitchen(server)
-    return at(f"{server.url}/projects", lambda page: page.get_by_role("link", name="Kitchen"))
+    await create_project_with_export(server)
+    return view_at(f"{server.url}/projects", lambda page: page.get_by_role("link", name="Kitchen"))
 
 
 async def project(server: MootServer) -> View:
-    address = f"{server.url}/projects/{await kitchen(server)}"
-    return at(address, lambda page: page.get_by_text("A bench uses the corner"), _posted)
+    address = f"{server.url}/projects/{await create_project_with_export(server)}"
+    return view_at(address, lambda page: page.get_by_text("A bench uses the corner"), _wait_for_post)
 
 
 async def models(server: MootServer) -> View:
-    return at(f"{server.url}/models", lambda page: page.get_by_role("region", name="Ready"))
+    return view_at(f"{server.url}/models", lambda page: page.get_by_role("region", name="Ready"))
 
 
 async def usage(server: MootServer) -> View:
-    await discussed(server, "Round or square?")
-    return at(f"{server.url}/usage", lambda page: page.get_by_role("region", name="By model"))
+    await open_titled_discussion(server, "Round or square?")
+    return view_at(f"{server.url}/usage", lambda page: page.get_by_role("region", name="By model"))
 
 
-async def _thread(page: Page) -> None:
+async def _open_thread(page: Page) -> None:
     await page.get_by_role("list", name="Threads of the participants").get_by_role("button").first.click()
     await expect(page.get_by_role("dialog")).to_contain_text("Hidden prompt")
 
 
-async def _assertions(page: Page) -> None:
+async def _open_assertions(page: Page) -> None:
     await page.get_by_role("article").hover()
     await page.get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="Assertions").click()
@@ -124,17 +128,17 @@ async def _assertions(page: Page) -> None:
     await expect(trial.get_by_role("button", name="Judge")).to_be_enabled()
 
 
-async def _posted(page: Page) -> None:
+async def _wait_for_post(page: Page) -> None:
     await expect(page.get_by_role("region", name="Posts")).to_contain_text("The floor is done")
 
 
-async def _persona(page: Page) -> None:
+async def _open_persona_editor(page: Page) -> None:
     await page.get_by_role("button", name="Advocate", exact=True).click()
     await page.get_by_role("dialog").get_by_role("button", name="Duplicate").click()
     await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_visible()
 
 
-async def _voices(page: Page) -> None:
+async def _open_persona_suggestions(page: Page) -> None:
     await page.get_by_role("button", name="Find perspectives").click()
     wizard = page.get_by_role("dialog", name="Find perspectives")
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
@@ -144,8 +148,8 @@ async def _voices(page: Page) -> None:
     await expect(wizard.get_by_role("button", name="Next")).to_be_enabled()
 
 
-FIRST = (rounds,)
-OTHERS = (
+DEFAULT_RING_VIEWS = (rounds,)
+SLOW_RING_VIEWS = (
     start,
     advisors,
     debate,
@@ -154,7 +158,7 @@ OTHERS = (
     assertions,
     personas,
     persona,
-    perspectives,
+    persona_suggestions,
     projects,
     project,
     models,
@@ -163,14 +167,16 @@ OTHERS = (
 
 
 # The journeys of the other views show in the default ring that nothing is too wide or too small, with `fits_a_phone`.
-@pytest.mark.parametrize("view", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
+@pytest.mark.parametrize(
+    "view", [*DEFAULT_RING_VIEWS, *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW_RING_VIEWS)]
+)
 async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
-    server: MootServer, page: Page, contexts: Contexts, view: Callable[[MootServer], Awaitable[View]]
+    server: MootServer, page: Page, contexts: BrowserContexts, view: Callable[[MootServer], Awaitable[View]]
 ) -> None:
     await page.emulate_media(color_scheme="dark")
     show = await view(server)
-    async with phone(contexts, page) as small:
+    async with open_phone_page(contexts, page) as small:
         for here in (small, page):
             await show(here)
-            await axe(here)
-        await fits(small)
+            await assert_accessible(here)
+        await assert_fits_screen(small)

@@ -9,22 +9,22 @@ from aiohttp import web
 from playwright.async_api import Page, expect
 
 from moot.server.static_files import SECURITY_HEADERS
-from tests.node import install, node
+from tests.node import install_node_packages, run_node
 from tests.page.attacks import ATTACKS
-from tests.page.axe import axe
+from tests.page.axe import assert_accessible
 
-TAGS = (
+ALLOWED_TAGS = (
     "a blockquote br button code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td "
     "th thead tr ul svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover "
     "mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror"
 )
-ATTRIBUTES = (
+ALLOWED_ATTRIBUTES = (
     "aria-hidden aria-label class d data-formula data-language data-note data-noted data-open href rel role start tabindex target type "
     "accent columnalign columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize "
     "mathvariant maxsize minsize notation rowspacing rspace scriptlevel separator stretchy symmetric voffset width "
     "preserveAspectRatio viewBox xmlns style"
 )
-WATCH = """
+INSPECT_ATTACKS_JS = """
 ([attacks, tags, attributes]) => {
   const seen = new Set();
   const look = (attack) => (root) => {
@@ -45,8 +45,8 @@ WATCH = """
   window.seen = seen;
 }
 """
-LONG = "\n".join(f"Line {number} of a **text** that goes on.\n" for number in range(40))
-RICH = """# A title
+LONG_TEXT = "\n".join(f"Line {number} of a **text** that goes on.\n" for number in range(40))
+RICH_TEXT = """# A title
 
 Words with **weight**, `code`, [a link](https://example.org/page), https://example.org and ![a cat](https://example.org/cat.png).
 
@@ -75,10 +75,10 @@ $$
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    install()
+def harness_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    install_node_packages()
     folder = tmp_path_factory.mktemp("harness")
-    node(
+    run_node(
         "node_modules/vite/bin/vite.js",
         "build",
         "--config",
@@ -90,11 +90,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def harness(built: Path, page: Page) -> AsyncIterator[Page]:
+async def harness(harness_folder: Path, page: Page) -> AsyncIterator[Page]:
     """Open the markdown alone, served with the policy of the page."""
     app = web.Application()
-    app.router.add_static("/", built)
-    app.on_response_prepare.append(_strict)
+    app.router.add_static("/", harness_folder)
+    app.on_response_prepare.append(_add_security_policy)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -105,11 +105,11 @@ async def harness(built: Path, page: Page) -> AsyncIterator[Page]:
     await runner.cleanup()
 
 
-async def _strict(_: web.Request, response: web.StreamResponse) -> None:
+async def _add_security_policy(_: web.Request, response: web.StreamResponse) -> None:
     response.headers["Content-Security-Policy"] = SECURITY_HEADERS["content-security-policy"]
 
 
-async def show(page: Page, text: str, *, live: bool = False) -> None:
+async def show_markdown(page: Page, text: str, *, live: bool = False) -> None:
     await page.evaluate("([text, live]) => show(text, live)", [text, live])
 
 
@@ -122,10 +122,10 @@ async def test_there_are_enough_attacks() -> None:
     [pytest.param(ATTACKS[::4], id="some"), pytest.param(ATTACKS, id="all", marks=pytest.mark.slow)],
 )
 async def test_no_attack_leaves_anything_that_is_not_allowed(harness: Page, attacks: Sequence[str]) -> None:
-    await show(harness, "$x$ and\n\n```js\nlet x = 1;\n```\n")
+    await show_markdown(harness, "$x$ and\n\n```js\nlet x = 1;\n```\n")
     await expect(harness.locator("#card .katex-html")).to_be_visible()  # KaTeX and the highlighter are there
     await expect(harness.locator("#card .hljs-keyword")).to_be_visible()
-    await harness.evaluate(WATCH, [attacks, TAGS.split(), ATTRIBUTES.split()])
+    await harness.evaluate(INSPECT_ATTACKS_JS, [attacks, ALLOWED_TAGS.split(), ALLOWED_ATTRIBUTES.split()])
     await expect(harness.locator(".hljs-keyword")).not_to_have_count(0)
     await harness.evaluate("new Promise((done) => setTimeout(done))")
     seen = await harness.evaluate("roots.forEach(([look, root]) => look(root)), [...seen]")
@@ -135,7 +135,7 @@ async def test_no_attack_leaves_anything_that_is_not_allowed(harness: Page, atta
 
 
 async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Page) -> None:
-    await show(harness, RICH)
+    await show_markdown(harness, RICH_TEXT)
     answer = harness.get_by_role("group", name="Answer")
     await expect(answer.get_by_role("heading", name="A title", level=3)).to_be_visible()
     await expect(answer.get_by_role("link", name="a link")).to_have_attribute(
@@ -147,12 +147,12 @@ async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Pag
     await expect(answer.get_by_role("img", name="Done")).to_have_count(1)
     await expect(answer.locator("math")).to_have_count(2)
     await expect(answer.locator(".hljs-keyword").first).to_have_text("def")
-    await axe(harness)
+    await assert_accessible(harness)
 
 
 async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
     await harness.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await show(harness, RICH)
+    await show_markdown(harness, RICH_TEXT)
     copy = harness.get_by_role("button", name="Copy this python code")
     await expect(copy).to_be_visible()
     await harness.evaluate("window.setTimeout = () => 0")  # that it was copied stays until it was looked at
@@ -164,7 +164,7 @@ async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
 
 
 async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(harness: Page) -> None:
-    await show(harness, "First *words*.\n\nSecond", live=True)
+    await show_markdown(harness, "First *words*.\n\nSecond", live=True)
     await expect(harness.locator("#card .block")).to_have_count(2)
     await harness.evaluate("""() => {
         window.first = document.querySelector('#card .block');
@@ -173,9 +173,9 @@ async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(ha
         new MutationObserver((all) => (changes += all.length))
             .observe(first, { subtree: true, childList: true, attributes: true, characterData: true });
     }""")
-    for end in range(1, len(LONG), 40):
-        await show(harness, "First *words*.\n\nSecond" + LONG[:end], live=True)
-    await show(harness, "First *words*.\n\nSecond" + LONG)
+    for end in range(1, len(LONG_TEXT), 40):
+        await show_markdown(harness, "First *words*.\n\nSecond" + LONG_TEXT[:end], live=True)
+    await show_markdown(harness, "First *words*.\n\nSecond" + LONG_TEXT)
     await expect(harness.locator("#card .block[data-open]")).to_have_count(0)
     await expect(harness.locator("#card .block").last).to_contain_text("Line 39")
     assert await harness.evaluate("[getSelection().toString(), changes, first.isConnected]") == [
@@ -187,26 +187,28 @@ async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(ha
 
 async def test_an_open_fence_grows_and_is_highlighted_when_it_closes(harness: Page) -> None:
     code = "".join(f"let x{number} = {number};\n" for number in range(600))
-    await show(harness, f"```js\n{code[:5000]}", live=True)
+    await show_markdown(harness, f"```js\n{code[:5000]}", live=True)
     await expect(harness.locator("#card code.open > span")).to_have_count(2)
-    await show(harness, f"```js\n{code}", live=True)
+    await show_markdown(harness, f"```js\n{code}", live=True)
     await expect(harness.locator("#card code")).to_contain_text("let x599 = 599;")
     assert await harness.locator("#card code").evaluate("(code) => code.textContent") == code
     await expect(harness.locator("#card .hljs-keyword")).to_have_count(0)
-    await show(harness, f"```js\n{code}```\nDone", live=True)
+    await show_markdown(harness, f"```js\n{code}```\nDone", live=True)
     await expect(harness.locator("#card .hljs-keyword")).to_have_count(600)
     assert await harness.locator("#card code").evaluate("(code) => code.textContent") == code
 
 
 async def test_another_text_begins_anew(harness: Page) -> None:
-    await show(harness, "One\n\ntwo\n\nthree")
+    await show_markdown(harness, "One\n\ntwo\n\nthree")
     await expect(harness.locator("#card .block")).to_have_count(3)
-    await show(harness, "Four", live=True)
+    await show_markdown(harness, "Four", live=True)
     await expect(harness.locator("#card .block")).to_have_text(["Four"])
 
 
 async def test_a_quote_is_found_and_marked(harness: Page) -> None:
-    await show(harness, LONG + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG)
+    await show_markdown(
+        harness, LONG_TEXT + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG_TEXT
+    )
     await expect(harness.locator("#card")).to_contain_text("and left")
     assert await harness.evaluate("""quote('agreed on "three things", and')""")
     assert await harness.evaluate("[...CSS.highlights.get('moot-quote')][0].toString()") == (
@@ -221,14 +223,18 @@ async def test_a_long_text_is_painted_over_several_frames(harness: Page) -> None
         window.paints = 0;
         new MutationObserver(() => (paints += 1)).observe(document.querySelector('#card'), { subtree: true, childList: true });
     }""")
-    await show(harness, LONG * 50 + "\nThe end.")
+    await show_markdown(harness, LONG_TEXT * 50 + "\nThe end.")
     await expect(harness.locator("#card .block").last).to_have_text("The end.")
     assert await harness.evaluate("paints") > 2
 
 
 async def test_what_rests_far_from_view_takes_the_room_it_takes_when_it_is_seen(harness: Page) -> None:
-    await show(
-        harness, (RICH + LONG) * 10 + "\nThey **agreed** on three things.\n\n" + LONG * 5 + "\nThe end."
+    await show_markdown(
+        harness,
+        (RICH_TEXT + LONG_TEXT) * 10
+        + "\nThey **agreed** on three things.\n\n"
+        + LONG_TEXT * 5
+        + "\nThe end.",
     )
     blocks = harness.locator("#card .block")
     await expect(blocks.last).to_have_text("The end.")

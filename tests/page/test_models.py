@@ -8,22 +8,24 @@ from playwright.async_api import Page, expect
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as performing
-from tests.page.axe import axe
-from tests.page.phone import fits_a_phone
-from tests.page.visiting import visiting
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.phone import assert_fits_phone
+from tests.page.visiting import run_server_for_page
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
 KEY = "sk-canary-0123456789abcdef"
 
 
 async def test_a_key_is_added_replaced_and_removed_and_never_shown(
-    tmp_path: Path, page: Page, watch: Watch
+    tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 400")  # what is no key is refused
+    page_errors.allow("status of 400")  # what is no key is refused
     async with performing(FakeProviderServer(Scripts({**BUILT_IN_SCRIPTS, "small": Script()}))) as lab:
         settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
-        async with visiting(page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
+        async with run_server_for_page(
+            page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1"
+        ) as server:
             await page.goto(f"{server.url}/models")
             ready = page.get_by_role("region", name="Ready")
             wanting = page.get_by_role("region", name="Needs a key")
@@ -32,8 +34,8 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             )
             await expect(page.get_by_role("region", name="Not running")).to_contain_text("vllm serve")
             await expect(wanting).to_contain_text("ANTHROPIC_API_KEY")
-            await axe(page)
-            await fits_a_phone(page)
+            await assert_accessible(page)
+            await assert_fits_phone(page)
 
             await wanting.get_by_role("button", name="Add a key for club").click()
             field = page.get_by_label("Key for club")
@@ -54,7 +56,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
 
             await page.goto(f"{server.url}/models")
             await ready.get_by_role("button", name="Remove the key for club").click()
-            await axe(page, within=page.get_by_role("dialog"))
+            await assert_accessible(page, within=page.get_by_role("dialog"))
             await page.get_by_role("button", name="Remove the key", exact=True).click()
             await expect(wanting.get_by_role("button", name="Add a key for club")).to_be_visible()
             assert [
@@ -62,7 +64,9 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             ] == ["missing"]
 
 
-async def test_a_token_is_made_shown_once_and_deleted(server: MootServer, page: Page, watch: Watch) -> None:
+async def test_a_token_is_made_shown_once_and_deleted(
+    server: MootServer, page: Page, page_errors: PageErrors
+) -> None:
     await page.goto(f"{server.url}/models")
     tokens = page.get_by_role("region", name="API tokens")
     await tokens.get_by_label("Name of a new token").fill("my script")

@@ -5,10 +5,10 @@ import re
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.patience import PATIENCE_SECONDS
-from tests.page.phone import fits_a_phone
-from tests.page.reading import opened
+from tests.page.axe import assert_accessible
+from tests.page.patience import PAGE_TIMEOUT_SECONDS
+from tests.page.phone import assert_fits_phone
+from tests.page.reading import open_discussion
 from tests.serving import MootServer
 
 
@@ -16,15 +16,15 @@ async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: Moo
     await page.goto(f"{server.url}/personas")
     shipped = page.get_by_role("region", name="Included with Moot")
     await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
-    await axe(page)
-    await fits_a_phone(page)
+    await assert_accessible(page)
+    await assert_fits_phone(page)
     await page.get_by_label("Search personas").fill("teacher")
     await expect(shipped.get_by_role("listitem")).to_have_count(1)
 
     await shipped.get_by_role("button", name="Teacher", exact=True).click()
     sheet = page.get_by_role("dialog", name="Teacher")
     await expect(sheet).to_contain_text("What the model is told")
-    await axe(page, within=sheet)
+    await assert_accessible(page, within=sheet)
     await sheet.get_by_role("button", name="Duplicate").click()
     editor = page.get_by_role("dialog", name="Duplicate Teacher")
     await expect(editor.get_by_label("Name")).to_have_value("Teacher (copy)")
@@ -47,8 +47,8 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
     await editor.get_by_label("Category").fill("craft")
     await editor.get_by_label("Traits").fill("blunt, patient")
     await editor.get_by_role("radio", name="Rust").check()
-    await axe(page, within=editor)
-    await fits_a_phone(page)
+    await assert_accessible(page, within=editor)
+    await assert_fits_phone(page)
     await editor.get_by_role("button", name="Add persona").click()
     card = page.get_by_role("region", name="Your own").get_by_role("listitem").filter(has_text="Joiner")
     await expect(card).to_contain_text("blunt · patient")
@@ -73,8 +73,8 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
 async def test_a_persona_tells_how_often_it_was_played_and_with_what_success(
     server: MootServer, page: Page
 ) -> None:
-    await opened(server, participants=[{"model": "scripted/echo", "persona": "shipped_teacher"}])
-    async with asyncio.timeout(PATIENCE_SECONDS):  # no answer waits for that to be counted
+    await open_discussion(server, participants=[{"model": "scripted/echo", "persona": "shipped_teacher"}])
+    async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):  # no answer waits for that to be counted
         while not (await server.get("/api/personas/shipped_teacher")).body["uses"]:
             await page.wait_for_timeout(10)
     await page.goto(f"{server.url}/personas")

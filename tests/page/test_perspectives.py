@@ -4,16 +4,16 @@ import json
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.phone import fits_a_phone
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.phone import assert_fits_phone
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
 
 async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 400")  # a model that does not exist, below
+    page_errors.allow("status of 400")  # a model that does not exist, below
     wizard = page.get_by_role("dialog", name="Find perspectives")
     await page.goto(server.url)
     await page.get_by_label("Your question").fill("Shall I move abroad for work?")
@@ -29,12 +29,12 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await expect(model).not_to_have_value("")  # the page proposes one: it would come into what is typed
     await model.fill("scripted/nobody")
     await expect(wizard.get_by_text("scripted does not list it")).to_be_visible()
-    await axe(page, within=wizard)
+    await assert_accessible(page, within=wizard)
     await wizard.get_by_role("button", name="Next").click()
     await expect(wizard.get_by_role("alert")).to_contain_text("nobody")
     await model.fill("scripted/clerk")
-    await axe(page, within=wizard)
-    await fits_a_phone(page)
+    await assert_accessible(page, within=wizard)
+    await assert_fits_phone(page)
     await wizard.get_by_role("button", name="Next").click()
     await wizard.get_by_label("Who has to agree?").fill("My family.")
     await wizard.get_by_role("button", name="Propose voices").click()
@@ -44,8 +44,8 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await expect(penelope).to_contain_text("She knew what waiting costs.")
     await penelope.get_by_role("button", name="Add").click()
     await expect(penelope).to_contain_text("Added")
-    await axe(page, within=wizard)
-    await fits_a_phone(page)
+    await assert_accessible(page, within=wizard)
+    await assert_fits_phone(page)
     assert "Penelope" in (await server.get("/api/personas")).text
     await penelope.get_by_role("button", name="Undo").click()
     await expect(penelope.get_by_role("button", name="Add")).to_be_visible()

@@ -8,10 +8,10 @@ from playwright.async_api import Page, expect
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as performing
-from tests.page.axe import axe
-from tests.page.reading import opened
-from tests.page.visiting import visiting
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.reading import open_discussion
+from tests.page.visiting import run_server_for_page
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
 SETTINGS = """
@@ -21,7 +21,7 @@ api = "openai"
 base_url = "{lab}/v1"
 key_env = "CLUB_KEY"
 """
-VOICES = """
+SCRIPTS = """
 [cheap]
 price = 3.0
 answer = "Oak."
@@ -31,9 +31,9 @@ answer = "Gold."
 """
 
 
-async def seated(server: MootServer, *models: str) -> str:
+async def open_discussion_with_models(server: MootServer, *models: str) -> str:
     """Open a discussion that has cost nothing yet, and seat others at it."""
-    id = await opened(server, message="Which wood?", participants=["scripted/echo"] * len(models))
+    id = await open_discussion(server, message="Which wood?", participants=["scripted/echo"] * len(models))
     seats = [{"model": model, "name": model.split("/")[1].capitalize()} for model in models]
     changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
     assert changed.status == 200, changed
@@ -41,16 +41,18 @@ async def seated(server: MootServer, *models: str) -> str:
 
 
 async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero(
-    tmp_path: Path, page: Page, watch: Watch
+    tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 402")  # what is too dear is refused
+    page_errors.allow("status of 402")  # what is too dear is refused
     async with (
         performing(FakeProviderServer(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
-        visiting(
-            page, tmp_path, settings=SETTINGS.format(lab=lab), voices=VOICES, CLUB_KEY="sk-club"
+        run_server_for_page(
+            page, tmp_path, settings=SETTINGS.format(lab=lab), voices=SCRIPTS, CLUB_KEY="sk-club"
         ) as server,
     ):
-        await page.goto(f"{server.url}/d/{await seated(server, 'scripted/cheap', 'club/unpriced')}")
+        await page.goto(
+            f"{server.url}/d/{await open_discussion_with_models(server, 'scripted/cheap', 'club/unpriced')}"
+        )
         box = page.get_by_role("textbox", name="Your message")
         await box.fill("Oak or elm?")
         price = page.get_by_role("button", name=re.compile(r"^At least \d\.?\d*¢, 2 calls$"))
@@ -60,7 +62,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
         await expect(sheet.get_by_role("row").filter(has_text="Unpriced")).to_contain_text("price unknown")
         await expect(sheet).to_contain_text("No price is known for club/unpriced.")
         await expect(sheet).to_contain_text(re.compile(r"\$0\.05 are left of your budget"))
-        await axe(page, within=sheet)
+        await assert_accessible(page, within=sheet)
         await page.keyboard.press("Escape")
         await box.press("Enter")
         cheap = page.get_by_role("article", name="Cheap")
@@ -69,7 +71,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
             re.compile(r"price\sunknown")
         )
 
-        await page.goto(f"{server.url}/d/{await seated(server, 'scripted/dear')}")
+        await page.goto(f"{server.url}/d/{await open_discussion_with_models(server, 'scripted/dear')}")
         await box.fill("Gold?")
         over = "That is more than the $0.05 that is left of your budget this week."
         price = page.get_by_role("button", name=over)

@@ -5,21 +5,21 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.patience import TOASTS_STAY
-from tests.page.phone import fits_a_phone
-from tests.page.reading import choose, discussed
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.phone import assert_fits_phone
+from tests.page.reading import choose_reader_model, open_titled_discussion
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-POLL = 3_000  # milliseconds
+POLL_MILLISECONDS = 3_000  # milliseconds
 
 
 async def test_a_project_is_made_changed_written_about_and_deleted(server: MootServer, page: Page) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(f"{server.url}/projects")
     await expect(page.get_by_text("No projects yet.")).to_be_visible()
-    await axe(page)
+    await assert_accessible(page)
     await page.get_by_role("button", name="Make a project").click()
     editor = page.get_by_role("dialog", name="New project")
     await expect(editor.get_by_label("Name")).to_be_focused()
@@ -49,8 +49,8 @@ async def test_a_project_is_made_changed_written_about_and_deleted(server: MootS
     await expect(posts).to_contain_text("Published")
     await page.get_by_role("button", name="Undo").click()
     await expect(posts).to_contain_text("Draft")
-    await axe(page, within=posts)
-    await fits_a_phone(page)
+    await assert_accessible(page, within=posts)
+    await assert_fits_phone(page)
     await posts.get_by_role("button", name="More about The floor is done").click()
     await page.get_by_role("menuitem", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -64,14 +64,14 @@ async def test_a_project_is_made_changed_written_about_and_deleted(server: MootS
 
 
 async def test_what_was_learnt_is_written_down_searched_and_consolidated(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
-    discussion = await discussed(server, "Round or square?", project=project)
+    discussion = await open_titled_discussion(server, "Round or square?", project=project)
     await page.goto(f"{server.url}/projects/{project}")
     patterns = page.get_by_role("region", name="Patterns")
     await patterns.get_by_role("button", name="Find patterns").click()
-    watch.allow("409")
+    page_errors.allow("409")
     await patterns.get_by_role("button", name="Look for patterns").click()
     await expect(patterns.get_by_role("alert")).to_contain_text("export one of its discussions first")
 
@@ -81,7 +81,7 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     )
     await discussions.get_by_role("button", name="Write down what it came to").click()
     dialog = page.get_by_role("dialog", name="What it came to")
-    await choose(dialog, "scripted/export")
+    await choose_reader_model(dialog, "scripted/export")
     await dialog.get_by_role("button", name="Write it down").click()
     await expect(dialog).to_contain_text("Round tables help people talk.")
     await page.keyboard.press("Escape")
@@ -100,31 +100,31 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(insights.get_by_role("article").filter(has_text="Oak it is")).to_have_count(0)
     await expect(insights.get_by_role("article").filter(has_text="A bench uses")).to_have_count(1)
 
-    await choose(patterns, "scripted/silent")
+    await choose_reader_model(patterns, "scripted/silent")
     await patterns.get_by_role("button", name="Look for patterns").click()
     await expect(patterns.get_by_role("status")).to_contain_text("Looking for what recurs")
     await patterns.get_by_role("button", name="Stop").click()
     await expect(patterns.get_by_role("alert")).to_contain_text("Stopped.")
-    await choose(patterns, "scripted/consolidate")
+    await choose_reader_model(patterns, "scripted/consolidate")
     await patterns.get_by_role("button", name="Look for patterns").click()
     found = patterns.get_by_role("article")
     await expect(found).to_contain_text("Space is measured too late")
     await expect(found).to_contain_text("seen 4 times")
     await expect(found.get_by_role("list", name="Evidence")).to_contain_text("Corners stay unused")
-    await axe(page)
-    await fits_a_phone(page)
+    await assert_accessible(page)
+    await assert_fits_phone(page)
 
     await discussions.get_by_role("link", name="Begin one").click()
     await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)
     await page.goto(f"{server.url}/projects")
     await expect(page.get_by_role("link", name="Kitchen")).to_be_visible()
-    await fits_a_phone(page)
+    await assert_fits_phone(page)
 
 
 async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_there(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 500")
+    page_errors.allow("status of 500")
     project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
     sought = {"id": "con_1", "model": "scripted/silent", "created_at": 0, "ended_at": None, "patterns": []}
     looking = {"completed": None, "newest": {**sought, "status": "running"}}
@@ -136,9 +136,9 @@ async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_the
     patterns = page.get_by_role("region", name="Patterns")
     await expect(patterns.get_by_role("status")).to_contain_text("is looking for patterns since")
     now = {"status": 500, "json": {"detail": "It broke."}}
-    await page.clock.fast_forward(POLL)
+    await page.clock.fast_forward(POLL_MILLISECONDS)
     await expect(patterns.get_by_role("alert")).to_have_text("It broke.")
     now = {"json": {"completed": found, "newest": found}}
-    await page.clock.fast_forward(POLL)
+    await page.clock.fast_forward(POLL_MILLISECONDS)
     await expect(patterns).to_contain_text("Nothing recurs yet.")
     await expect(patterns.get_by_role("alert")).to_have_count(0)

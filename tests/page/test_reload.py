@@ -2,28 +2,28 @@
 
 from playwright.async_api import Page, expect
 
-from tests.page.frames import words_of
-from tests.page.reading import opened
+from tests.page.frames import stable_text
+from tests.page.reading import open_discussion
 from tests.serving import MootServer
 
-SAID = "[aria-label='What was said']"
+MESSAGES_SELECTOR = "[aria-label='What was said']"
 
 
-async def settled(page: Page) -> str:
+async def final_text(page: Page) -> str:
     """Return all words that are shown, once nobody speaks any more."""
     await expect(
         page.get_by_role("article").nth(1).get_by_role("button", name="Answer again")
     ).to_be_visible()
     await expect(page.locator("[aria-busy=true]")).to_have_count(0)
-    return await words_of(page.locator(SAID))
+    return await stable_text(page.locator(MESSAGES_SELECTOR))
 
 
 async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootServer, page: Page) -> None:
-    await opened(server, "echo", title="Chairs")
+    await open_discussion(server, "echo", title="Chairs")
     asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "clerk": "scripted/clerk"}
-    id = await opened(server, "cut", "late", wait=False, **asked)
+    id = await open_discussion(server, "cut", "late", wait=False, **asked)
     await page.goto(f"{server.url}/d/{id}")
-    live = await settled(page)
+    live = await final_text(page)
     for words in (
         "Cut at its length limit",
         "scripted/cut is asked instead of scripted/late.",
@@ -32,11 +32,11 @@ async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootS
     ):
         assert words in live, live
     await page.reload()
-    assert await settled(page) == live
+    assert await final_text(page) == live
 
 
 async def test_who_was_stopped_is_said_again(server: MootServer, page: Page) -> None:
-    id = await opened(server, participants=["scripted/unending"] * 2, wait=False)
+    id = await open_discussion(server, participants=["scripted/unending"] * 2, wait=False)
     await page.goto(f"{server.url}/d/{id}")
     said = page.get_by_role("main").get_by_role("status")
     await page.get_by_role("button", name="Stop Alpha").click()

@@ -4,9 +4,9 @@ import re
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.reading import opened
-from tests.page.test_lesson import LESSON
+from tests.page.axe import assert_accessible
+from tests.page.reading import open_discussion
+from tests.page.test_lesson import LESSON_REQUEST
 from tests.serving import MootServer
 
 
@@ -24,7 +24,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     table = page.get_by_role("group", name="Let them go on")
     await expect(table).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(4)
-    await axe(page)
+    await assert_accessible(page)
 
     await expect(table.get_by_label("For how many turns")).to_have_value("2")
     await table.get_by_label("For how many turns").fill("51")
@@ -37,7 +37,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await expect(said.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(8)  # the first of many rounds fold
 
-    await server.call("PATCH", f"/api/discussions/{opened['discussion']['id']}", _slower(opened))
+    await server.call("PATCH", f"/api/discussions/{opened['discussion']['id']}", _with_endless_beta(opened))
     await table.get_by_label("For how many turns").fill("2")
     await table.get_by_role("button", name="Go on").click()
     await expect(said).to_contain_text("Beta is speaking")
@@ -49,14 +49,14 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_attribute(
         "title", "Stop everybody, and all turns that are left (Esc)"
     )
-    await axe(page, within=said)
+    await assert_accessible(page, within=said)
     await stop.click()
     await expect(said).not_to_contain_text("is speaking")
     await expect(table).to_be_visible()
 
 
 async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: MootServer, page: Page) -> None:
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', mode='single')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', mode='single')}")
     table = page.get_by_role("group", name="Let them go on")
     said = page.get_by_role("region", name="What was said")
     await expect(table.get_by_label("For how many turns")).to_have_value("1")
@@ -65,7 +65,7 @@ async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: Mo
     await expect(said.get_by_role("article")).to_have_count(2)
     await expect(table).to_be_visible()
 
-    id = await opened(server, **LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     await expect(said.get_by_text("The lesson is over.")).to_have_count(1)
     await table.get_by_label("For how many turns").fill("21")
@@ -77,12 +77,12 @@ async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: Mo
 
 
 async def test_advisors_do_not_go_on_among_themselves(server: MootServer, page: Page) -> None:
-    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', mode='advisors')}")
+    await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady', mode='advisors')}")
     await expect(page.get_by_role("region", name="Who answers next")).to_be_visible()
     await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     await expect(page.get_by_role("group", name="Let them go on")).to_have_count(0)
 
 
-def _slower(opened: dict[str, dict[str, list[dict[str, str]]]]) -> dict[str, object]:
-    alpha, beta = opened["discussion"]["participants"]
+def _with_endless_beta(created: dict[str, dict[str, list[dict[str, str]]]]) -> dict[str, object]:
+    alpha, beta = created["discussion"]["participants"]
     return {"participants": [alpha, beta | {"model": "scripted/unending"}]}

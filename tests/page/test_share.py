@@ -7,22 +7,24 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.focus import focus_is_seen
-from tests.page.patience import TOASTS_STAY
-from tests.page.reading import choose, discussed
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.focus import assert_focus_visible
+from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.reading import choose_reader_model, open_titled_discussion
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
 
 async def test_a_discussion_is_taken_along_written_down_and_archived(server: MootServer, page: Page) -> None:
-    await page.add_init_script(TOASTS_STAY)
-    id = await discussed(server, "Round or square?", participants=["scripted/priced", "scripted/echo"])
+    await page.add_init_script(KEEP_TOASTS_JS)
+    id = await open_titled_discussion(
+        server, "Round or square?", participants=["scripted/priced", "scripted/echo"]
+    )
     await page.goto(f"{server.url}/d/{id}")
     menu = page.get_by_role("button", name="Share")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await menu.click()
-    await axe(page, within=page.get_by_role("menu"))
+    await assert_accessible(page, within=page.get_by_role("menu"))
     await page.get_by_role("menuitem", name="Copy the link").click()
     await expect(page.get_by_text("The link was copied.")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == f"{server.url}/d/{id}"
@@ -31,13 +33,13 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(server: Moo
     await page.get_by_role("menuitem", name="Write down what it came to").click()
     dialog = page.get_by_role("dialog", name="What it came to")
     await expect(dialog.get_by_role("combobox")).to_have_attribute("placeholder", "scripted/priced")
-    await choose(dialog, "scripted/export")
+    await choose_reader_model(dialog, "scripted/export")
     await dialog.get_by_role("button", name="Write it down").click()
     await expect(dialog).to_contain_text("Round tables help people talk.")
     await expect(dialog).to_contain_text("Useful · 72 of 100")
     await expect(dialog.get_by_role("article")).to_have_count(2)
     await expect(dialog.get_by_role("button", name="Write it down again")).to_have_css("opacity", "1")
-    await axe(page, within=dialog)
+    await assert_accessible(page, within=dialog)
     await dialog.get_by_role("link", name="message 1").first.click()
     await expect(dialog).to_have_count(0)
     assert "#msg_" in page.url
@@ -46,13 +48,13 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(server: Moo
     await page.get_by_role("menuitem", name="Archive").press("Enter")
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_role("link", name="Round or square?")).to_have_count(0)
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
     await page.get_by_role("button", name="Undo").press("Enter")
     await expect(shelf.get_by_role("link", name="Round or square?")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
 
 
-async def argued(server: MootServer) -> tuple[str, list[Any], Any]:
+async def create_debate_with_versions(server: MootServer) -> tuple[str, list[Any], Any]:
     """Hold a debate, have one of its answers given anew, ask on so that one fails.
 
     Return all that was said, and the answer that another was given for.
@@ -64,15 +66,15 @@ async def argued(server: MootServer) -> tuple[str, list[Any], Any]:
         "participants": ["scripted/advocate", "scripted/sceptic", "scripted/undecided"],
     }
     opened = (await server.post("/api/discussions", body)).body
-    await server.heard(opened["run"]["id"])
+    await server.run_events(opened["run"]["id"])
     path = f"/api/discussions/{opened['discussion']['id']}"
     first = next(one for one in (await server.get(path)).body["messages"] if one["stage"] == "initial")
     anew = await server.post(f"{path}/turns/{first['id']}/again", {"model": "scripted/thinker"})
-    await server.heard(anew.body["run"]["id"])
+    await server.run_events(anew.body["run"]["id"])
     seats = ["scripted/echo", "scripted/unauthorized"]
     await server.call("PATCH", path, {"mode": "parallel", "participants": [{"model": one} for one in seats]})
     asked = await server.post(f"{path}/messages", {"message": "And **when**?"})
-    await server.heard(asked.body["run"]["id"])
+    await server.run_events(asked.body["run"]["id"])
     said = (await server.get(f"{path}?limit=100")).body["messages"]
     assert {one["status"] for one in said} == {"completed", "failed"}
     assert max(one["versions"] for one in said) == 2
@@ -81,9 +83,9 @@ async def argued(server: MootServer) -> tuple[str, list[Any], Any]:
 
 
 async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
-    server: MootServer, tmp_path: Path, page: Page, watch: Watch
+    server: MootServer, tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
-    id, said, earlier = await argued(server)
+    id, said, earlier = await create_debate_with_versions(server)
     await page.goto(f"{server.url}/d/{id}")
     texts = {}
     for words, ending in (("Markdown", "md"), ("JSON", "json"), ("web page", "html")):
@@ -104,7 +106,7 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
     assert f"> **Version 1 of 2, {earlier['model']}**" in texts["md"]
 
     address = (tmp_path / "split.html").as_uri()
-    watch.allow(f"^request to another host: {re.escape(address)}$")  # and nothing else
+    page_errors.allow(f"^request to another host: {re.escape(address)}$")  # and nothing else
     await page.goto("about:blank")  # Moot's own page would try to connect while it is offline
     await page.context.set_offline(True)
     await page.goto(address)
@@ -122,11 +124,11 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
         assert "Key rejected" in text
         assert "The cost of a split must be measured." in text  # minutes
         assert "one team waits for the other's release" in text  # a claim's quote
-    await axe(page)
+    await assert_accessible(page)
     await page.emulate_media(color_scheme="dark")
     await page.set_viewport_size({"width": 390, "height": 844})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-    await axe(page)
+    await assert_accessible(page)
     await page.context.set_offline(False)
 
 
@@ -142,8 +144,10 @@ FOCUS_AT_ONCE = """async () => {
 }"""
 
 
-async def test_menu_keeps_the_focus_that_the_user_moved_while_it_opened(server: MootServer, page: Page) -> None:
-    id = await discussed(server, "Round or square?", participants=["scripted/echo"])
+async def test_menu_keeps_the_focus_that_the_user_moved_while_it_opened(
+    server: MootServer, page: Page
+) -> None:
+    id = await open_titled_discussion(server, "Round or square?", participants=["scripted/echo"])
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("button", name="Share")).to_be_visible()
     assert await page.evaluate(FOCUS_AT_ONCE) == [True, True]

@@ -5,20 +5,20 @@ from contextlib import suppress
 
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from tests.page.axe import axe
-from tests.page.contexts import Contexts
-from tests.page.focus import focus_is_seen
-from tests.page.patience import TOASTS_STAY
-from tests.page.phone import WIDTH, phone, swipe
-from tests.page.reading import opened
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.contexts import BrowserContexts
+from tests.page.focus import assert_focus_visible
+from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.phone import PHONE_WIDTH, open_phone_page, swipe
+from tests.page.reading import open_discussion
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-SOON_MILLISECONDS = 1000  # after which a key is pressed once more
-WIDE: ViewportSize = {"width": 1280, "height": 800}
+KEY_TIMEOUT_MILLISECONDS = 1000  # after which a key is pressed once more
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Buttons and fields within something that what is said in passing lies over.
-COVERED = """(within) => {
+COVERED_CONTROLS_JS = """(within) => {
     const over = (one, other) =>
         one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
     const said = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
@@ -28,23 +28,23 @@ COVERED = """(within) => {
         .map((one) => one.outerHTML);
 }"""
 # The words that a jump has marked.
-MARKED = "[...(CSS.highlights.get('moot-quote') ?? [])].join()"
-LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
+MARKED_TEXT_JS = "[...(CSS.highlights.get('moot-quote') ?? [])].join()"
+LIGHT_BACKGROUND, DARK_BACKGROUND = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
 
 # How many things are being moved for longer than a moment.
-MOVING = """() => document.getAnimations().filter(
+COUNT_ANIMATIONS_JS = """() => document.getAnimations().filter(
     (one) => one.effect.getComputedTiming().activeDuration > 100
 ).length"""
 
 
-async def more(page: Page, title: str, item: str) -> None:
+async def choose_menu_item(page: Page, title: str, item: str) -> None:
     """Choose from the menu of a discussion, which comes when the mouse is over it."""
     await page.get_by_role("navigation", name="Discussions").get_by_role("link", name=title).hover()
     await page.get_by_role("button", name=f"More about {title}").click()
     await page.get_by_role("menuitem", name=item).click()
 
 
-async def snapped(cards: Locator, place: int) -> None:
+async def wait_until_snapped(cards: Locator, index: int) -> None:
     """Wait until a card stands at the left edge and takes the screen, and no other is there to be read."""
     there = """(card) => {
         const { left, width } = card.getBoundingClientRect();
@@ -52,28 +52,28 @@ async def snapped(cards: Locator, place: int) -> None:
         const padding = parseFloat(getComputedStyle(grid).scrollPaddingLeft);
         return Math.abs(left - padding) < 1 && width > innerWidth * 0.85;
     }"""
-    await cards.page.wait_for_function(there, arg=await cards.nth(place).element_handle())
+    await cards.page.wait_for_function(there, arg=await cards.nth(index).element_handle())
     for other in range(await cards.count()):
-        if other != place:
+        if other != index:
             await expect(cards.nth(other)).not_to_be_in_viewport(ratio=0.1)
 
 
-async def gone_to(page: Page, key: str, url: str) -> None:
+async def press_shortcut(page: Page, key: str, url: str) -> None:
     """Press one key after the other, and once more where the machine took too long between them."""
     for _ in range(10):
         await page.locator("#main").focus()
         await page.keyboard.press("g")
         await page.keyboard.press(key)
         with suppress(AssertionError):
-            await expect(page).to_have_url(url, timeout=SOON_MILLISECONDS)
+            await expect(page).to_have_url(url, timeout=KEY_TIMEOUT_MILLISECONDS)
             return
     raise AssertionError(f"g {key} does not lead to {url}")
 
 
 async def test_discussions_are_listed_searched_archived_and_deleted(server: MootServer, page: Page) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     for title in ("Tables", "Chairs", "Stools"):
-        await opened(server, "echo", title=title)
+        await open_discussion(server, "echo", title=title)
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     titles = shelf.get_by_role("list").first.get_by_role("link")
@@ -86,23 +86,23 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     answer = page.get_by_role("article")
     await expect(page).to_have_url(re.compile(f"/d/.+#{await answer.get_attribute('id')}$"))
     await expect(answer).to_be_focused()
-    await page.wait_for_function(f"() => {MARKED} === 'Chairs'")
-    await axe(page)
+    await page.wait_for_function(f"() => {MARKED_TEXT_JS} === 'Chairs'")
+    await assert_accessible(page)
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
-    await more(page, "Tables", "Archive")
+    await choose_menu_item(page, "Tables", "Archive")
     await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
     await page.get_by_role("button", name="Undo").click()
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
-    await more(page, "Stools", "Archive")
+    await choose_menu_item(page, "Stools", "Archive")
     await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
     archive = shelf.get_by_role("button", name="Archive", exact=True)
     await archive.click()
     await expect(shelf.get_by_role("heading", name="Archive")).to_be_visible()
     await expect(titles).to_have_text(["Stools"])
-    await more(page, "Stools", "Bring back")
+    await choose_menu_item(page, "Stools", "Bring back")
     await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
     brought = page.get_by_text("Brought back.").locator("..")
@@ -117,7 +117,7 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
 
-    await more(page, "Chairs", "Delete")
+    await choose_menu_item(page, "Chairs", "Delete")
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
 
@@ -136,7 +136,7 @@ async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: 
 
 
 async def test_a_long_title_leaves_room_for_where_something_was_found(server: MootServer, page: Page) -> None:
-    await opened(
+    await open_discussion(
         server, "echo", title="A title that is surely too long for one line of the list beside a discussion"
     )
     await page.goto(server.url)
@@ -152,7 +152,7 @@ async def test_a_long_title_leaves_room_for_where_something_was_found(server: Mo
 
 
 async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page) -> None:
-    id = await opened(server, "echo")
+    id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     await page.locator("#main").focus()
@@ -178,17 +178,17 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
         ]
     )
     await expect(help).to_contain_text("Search discussions")
-    await axe(page, within=help)
+    await assert_accessible(page, within=help)
     await page.keyboard.press("Escape")
     await expect(help).to_have_count(0)
     await page.keyboard.press("/")
     await expect(page.get_by_label("Search discussions")).to_be_focused()
-    await gone_to(page, "u", f"{server.url}/usage")
+    await press_shortcut(page, "u", f"{server.url}/usage")
     await page.go_back()
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     places = {"p": "personas", "j": "projects", "k": "models"}
     for key, path in places.items():
-        await gone_to(page, key, f"{server.url}/{path}")
+        await press_shortcut(page, key, f"{server.url}/{path}")
     await page.goto(f"{server.url}/d/{id}")
     words = page.get_by_role("textbox", name="Your message")
     await words.press("Control+ArrowUp")
@@ -201,10 +201,10 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
 async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
     server: MootServer, page: Page
 ) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    id = await opened(server, "echo")
-    for size in (WIDE, PHONE):
+    id = await open_discussion(server, "echo")
+    for size in (DESKTOP, PHONE):
         await page.set_viewport_size(size)
         await page.goto(f"{server.url}/d/{id}")
         await page.get_by_role("article").hover()
@@ -215,16 +215,16 @@ async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
             await sheet.get_by_role("button", name="Copy all").click()
         said = page.locator(".toast")
         await expect(said).to_have_text(re.compile(r"^\s*Copied\.\s+3 times\s*$"))
-        assert await page.evaluate(COVERED, "dialog[open]") == []
+        assert await page.evaluate(COVERED_CONTROLS_JS, "dialog[open]") == []
         await sheet.get_by_role("button", name="Close").last.click()
         await expect(sheet).to_have_count(0)
         await expect(said).to_be_visible()
-        assert await page.evaluate(COVERED, ".shell") == []
-    await axe(page, within=said)
+        assert await page.evaluate(COVERED_CONTROLS_JS, ".shell") == []
+    await assert_accessible(page, within=said)
 
 
 async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
-    await opened(server, "echo")
+    await open_discussion(server, "echo")
     await page.goto(server.url)
     await page.get_by_role("button", name="System theme (light)").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -236,17 +236,17 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await page.emulate_media(color_scheme="dark")
     await page.goto(server.url)
     body = page.locator("body")
-    await expect(body).to_have_css("background-color", DARK)
+    await expect(body).to_have_css("background-color", DARK_BACKGROUND)
     await page.get_by_role("button", name="System theme (dark)").click()
     await page.get_by_role("button", name="Dark theme").click()
     await expect(page.get_by_role("button", name="Light theme")).to_be_visible()
-    await expect(body).to_have_css("background-color", LIGHT)
+    await expect(body).to_have_css("background-color", LIGHT_BACKGROUND)
     await page.reload()
-    await expect(body).to_have_css("background-color", LIGHT)
+    await expect(body).to_have_css("background-color", LIGHT_BACKGROUND)
 
 
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
-    id = await opened(server, "echo")
+    id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await page.get_by_role("button", name="Tables", exact=True).press("Enter")
     title = page.get_by_label("Title")
@@ -255,15 +255,15 @@ async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page
     await expect(title).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
-    await focus_is_seen(page)
+    await assert_focus_visible(page)
     await expect(page.get_by_role("link", name="Round tables")).to_be_visible()
 
 
 async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_for(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("Failed to load resource")
-    id = await opened(server, "echo")
+    page_errors.allow("Failed to load resource")
+    id = await open_discussion(server, "echo")
     await page.route("**/Changes-*.js", lambda route: route.abort())
     await page.goto(f"{server.url}/d/{id}")
     settings = page.get_by_role("dialog", name="Settings of this discussion")
@@ -277,24 +277,24 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
 
 
 async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
-    server: MootServer, page: Page, contexts: Contexts
+    server: MootServer, page: Page, contexts: BrowserContexts
 ) -> None:
-    id = await opened(server, "echo", "thinker", "steady")
-    async with phone(contexts, page) as small:
+    id = await open_discussion(server, "echo", "thinker", "steady")
+    async with open_phone_page(contexts, page) as small:
         await small.goto(f"{server.url}/d/{id}")
         cards = small.get_by_role("article")
         await expect(cards).to_have_count(3)
-        assert await small.evaluate("document.documentElement.scrollWidth") <= WIDTH
-        await axe(small)
+        assert await small.evaluate("document.documentElement.scrollWidth") <= PHONE_WIDTH
+        await assert_accessible(small)
 
-        await snapped(cards, 0)
-        most = WIDTH * 5 // 8  # of the way to the next card, and not all of it
+        await wait_until_snapped(cards, 0)
+        most = PHONE_WIDTH * 5 // 8  # of the way to the next card, and not all of it
         await swipe(cards.first, -most)
-        await snapped(cards, 1)
+        await wait_until_snapped(cards, 1)
         dots = small.get_by_role("group", name="Answers").get_by_role("button")
         await expect(dots.nth(1)).to_have_attribute("aria-current", "true")
         await swipe(cards.nth(1), most)
-        await snapped(cards, 0)
+        await wait_until_snapped(cards, 0)
 
         await small.get_by_role("button", name="Share and more").tap()
         await small.get_by_role("menuitem", name="Rename").tap()
@@ -309,14 +309,14 @@ async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/nowhere/at/all")
     await expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
-    await axe(page)
+    await assert_accessible(page)
 
 
 async def test_a_discussion_that_is_deleted_elsewhere_or_was_never_there_says_so(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 404")
-    address = f"{server.url}/d/{await opened(server, 'echo')}"
+    page_errors.allow("status of 404")
+    address = f"{server.url}/d/{await open_discussion(server, 'echo')}"
     await page.goto(address)
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     assert (
@@ -326,7 +326,7 @@ async def test_a_discussion_that_is_deleted_elsewhere_or_was_never_there_says_so
     await page.goto(address)
     await expect(page.get_by_text("This discussion cannot be shown.")).to_be_visible()
     await expect(page.get_by_role("main")).to_contain_text("There is no discussion")
-    await axe(page)
+    await assert_accessible(page)
     await page.get_by_role("link", name="Begin another one").click()
     await expect(page.get_by_label("Your question")).to_be_visible()
 
@@ -343,9 +343,11 @@ async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: Moot
 
 
 async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
-    id = await opened(server, participants=["scripted/silence", "scripted/unending"], wait=False)
+    id = await open_discussion(server, participants=["scripted/silence", "scripted/unending"], wait=False)
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
-    assert await page.evaluate(MOVING) == 0
+    assert await page.evaluate(COUNT_ANIMATIONS_JS) == 0
     await page.emulate_media(reduced_motion="no-preference")
-    await page.wait_for_function(f"() => ({MOVING})() === 1")  # beside words that come nothing moves
+    await page.wait_for_function(
+        f"() => ({COUNT_ANIMATIONS_JS})() === 1"
+    )  # beside words that come nothing moves

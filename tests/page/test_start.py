@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, ViewportSize, expect
 
-from tests.page.axe import axe
-from tests.page.patience import TOASTS_STAY
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-LONG = 30_000  # milliseconds: no words in passing stay that long by themselves
-BESIDE = (5, 400)
+LONG_MILLISECONDS = 30_000  # milliseconds: no words in passing stay that long by themselves
+OUTSIDE_DIALOG = (5, 400)
 SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
 # Who reads whom in the drawing of each mode.
-DRAWN = """(drawings) => drawings.map((one) =>
+MODE_DRAWINGS_JS = """(drawings) => drawings.map((one) =>
     [...one.querySelectorAll("path.read")].map((line) => line.getAttribute("d")).join())"""
-BROUGHT = """() => {
+DROP_AND_PASTE_JS = """() => {
     const field = document.querySelector("main textarea");
     const carried = (name) => {
         const transfer = new DataTransfer();
@@ -31,23 +31,27 @@ BROUGHT = """() => {
 }"""
 
 
-async def begun(server: MootServer, page: Page) -> Any:
+async def current_discussion(server: MootServer, page: Page) -> Any:
     """Return the discussion that the page has gone to."""
     await page.wait_for_url(re.compile(r"/d/dis_"))
     return (await server.get(f"/api/discussions/{page.url.rsplit('/', 1)[1]}")).body
 
 
 async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_key(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("ERR_")  # the question is not let through, so that no model has to answer
+    page_errors.allow("ERR_")  # the question is not let through, so that no model has to answer
     await page.goto(server.url)
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     drawings = page.get_by_role("group", name="How they talk").locator("label svg")
-    assert len(set(await drawings.evaluate_all(DRAWN))) == await page.get_by_role("radio").count() == 6
-    await axe(page)
+    assert (
+        len(set(await drawings.evaluate_all(MODE_DRAWINGS_JS)))
+        == await page.get_by_role("radio").count()
+        == 6
+    )
+    await assert_accessible(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_label("Your question")).to_have_value("Explain to a cook why the sky is blue.")
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
@@ -72,7 +76,7 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(2)
     await expect(cards.first).to_contain_text(re.compile(r"local/smollm2\s.*[a-z]+ [a-z]+ [a-z]+", re.DOTALL))
-    asked = await begun(server, page)
+    asked = await current_discussion(server, page)
     assert [one["persona"] for one in asked["discussion"]["participants"]] == [
         "shipped_scientist",
         "shipped_advocate",
@@ -80,10 +84,10 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
 
 
 async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 400")  # mistakes are made on purpose
-    await page.add_init_script(TOASTS_STAY)
+    page_errors.allow("status of 400")  # mistakes are made on purpose
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     question, seats = (
         page.get_by_label("Your question"),
@@ -124,7 +128,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     model = page.get_by_role("combobox", name="Model")
     await model.fill("echo")
     await model.press("ArrowDown")
-    await axe(page, within=page.get_by_role("dialog"))
+    await assert_accessible(page, within=page.get_by_role("dialog"))
     await model.press("Enter")
     await expect(model).to_have_value("scripted/echo")
     await page.get_by_label("Persona").select_option("Sceptic")
@@ -157,7 +161,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     )
     await expect(page.get_by_role("alert")).to_contain_text("x.bin")
 
-    await page.evaluate(BROUGHT)
+    await page.evaluate(DROP_AND_PASTE_JS)
     for name in ("dropped.txt", "pasted.txt"):
         await expect(page.get_by_role("list", name="Files")).to_contain_text(name)
         await page.get_by_role("button", name=f"Remove {name}").click()
@@ -167,7 +171,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(question).to_have_value("Round or square?")
     await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")
     await question.press("Control+Enter")
-    told = (await begun(server, page))["discussion"]
+    told = (await current_discussion(server, page))["discussion"]
     assert told["mode"] == "debate"
     assert told["debate"] == {"lead": "ida", "quorum": 2, "ranking": False}
     assert [one["model"] for one in told["participants"]] == ["scripted/steady", "scripted/echo"]
@@ -204,24 +208,24 @@ async def test_what_is_undone_leaves_alone_what_was_changed_since(server: MootSe
     await expect(seats.get_by_role("button", name="Remove Advocate")).to_be_focused()
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
     await undo.hover()
-    await page.clock.fast_forward(LONG)
+    await page.clock.fast_forward(LONG_MILLISECONDS)
     await undo.click()
     await expect(seats.get_by_role("button", name=re.compile("^Edit")).first).to_contain_text("Scientist")
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
 
     await seats.get_by_role("button", name="Remove Advocate").click()
     await undo.focus()
-    await page.clock.fast_forward(LONG)
+    await page.clock.fast_forward(LONG_MILLISECONDS)
     await expect(undo).to_be_focused()
     await question.focus()
-    await page.clock.fast_forward(LONG)
+    await page.clock.fast_forward(LONG_MILLISECONDS)
     await expect(undo).to_have_count(0)
 
 
 async def test_what_is_said_of_the_table_ends_with_the_page_that_shows_it(
     server: MootServer, page: Page
 ) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Argue it out").click()
     said = page.get_by_text("Argue it out: 3 voices, debate.")
@@ -234,7 +238,7 @@ async def test_what_is_said_of_the_table_ends_with_the_page_that_shows_it(
 async def test_who_leaves_a_table_of_names_by_place_is_told_from_who_is_called_so_then(
     server: MootServer, page: Page
 ) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
     seats = page.get_by_role("region", name="Who is at the table")
@@ -252,21 +256,21 @@ async def test_words_that_are_selected_beyond_a_sheet_do_not_close_it(server: Mo
     await name.fill("Ida")
     await name.hover()
     await page.mouse.down()
-    await page.mouse.move(*BESIDE)
+    await page.mouse.move(*OUTSIDE_DIALOG)
     await page.mouse.up()
     await expect(name).to_have_value("Ida")
-    await page.mouse.click(*BESIDE)
+    await page.mouse.click(*OUTSIDE_DIALOG)
     await expect(sheet).to_have_count(0)
 
 
 async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootServer, page: Page) -> None:
     found = asyncio.Event()
 
-    async def later(route: Route) -> None:
+    async def delay_models(route: Route) -> None:
         await found.wait()
         await route.continue_()
 
-    await page.route("**/api/models", later)
+    await page.route("**/api/models", delay_models)
     for size in SIZES:
         found.clear()
         await page.set_viewport_size(size)
@@ -309,7 +313,7 @@ async def test_all_of_many_personas_projects_and_line_ups_can_be_chosen(
     await page.get_by_label("Project").select_option("Project 0")
     await page.get_by_label("Your question").fill("Who are you?")
     await page.keyboard.press("Control+Enter")
-    told = (await begun(server, page))["discussion"]
+    told = (await current_discussion(server, page))["discussion"]
     persona = told["participants"][0]["persona"]
     assert (await server.get(f"/api/personas/{persona}")).body["name"] == "Persona 0"
     assert (await server.get(f"/api/projects/{told['project']}")).body["name"] == "Project 0"
@@ -321,7 +325,7 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
     assert (await server.post("/api/line-ups", kept)).status == 201
     assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
     await page.get_by_role("button", name="Save as a line-up").click()
@@ -329,14 +333,14 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     await dialog.get_by_role("textbox", name="Name").fill("mine")
     await expect(dialog.get_by_text("Mine is kept already.")).to_be_visible()
     await expect(dialog.get_by_role("button", name="Save", exact=True)).to_have_count(0)
-    await axe(page, within=dialog)
+    await assert_accessible(page, within=dialog)
     await dialog.get_by_role("button", name="Replace Mine").click()
     said = page.get_by_text("Mine is now the table below.")
     await expect(said).to_be_visible()
-    assert await _kept(server) == {"Mine": "debate", "Yours": "parallel"}
+    assert await _preset_modes(server) == {"Mine": "debate", "Yours": "parallel"}
     await said.locator("..").get_by_role("button", name="Undo").click()
     await expect(page.get_by_text("Mine is as it was.")).to_be_visible()
-    assert await _kept(server) == {"Mine": "parallel", "Yours": "parallel"}
+    assert await _preset_modes(server) == {"Mine": "parallel", "Yours": "parallel"}
 
     await page.get_by_role("button", name="More about Yours").click()
     await page.get_by_role("menuitem", name="Rename").click()
@@ -346,12 +350,12 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     await expect(dialog.get_by_role("alert")).to_contain_text("Another line-up is called Mine")
 
 
-async def _kept(server: MootServer) -> dict[str, str]:
+async def _preset_modes(server: MootServer) -> dict[str, str]:
     return {one["name"]: one["mode"] for one in (await server.get("/api/line-ups")).body["line_ups"]}
 
 
 async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, page: Page) -> None:
-    await page.add_init_script(TOASTS_STAY)
+    await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     seats = page.get_by_role("region", name="Who is at the table")
     await page.get_by_role("button", name="Sample debate").click()
@@ -402,7 +406,7 @@ async def test_a_discussion_is_changed_between_messages(server: MootServer, page
     await settings.get_by_label("Language of the answers").select_option("German")
     await settings.get_by_role("combobox", name="One model for everybody").fill("scripted/thinker")
     await settings.get_by_role("combobox", name="Clerk").fill("scripted/clerk")
-    await axe(page, within=settings)
+    await assert_accessible(page, within=settings)
     await settings.get_by_role("button", name="Save").click()
     await expect(settings).to_have_count(0)
     await expect(page.locator("header").get_by_text("Beta")).to_be_visible()
@@ -423,4 +427,4 @@ async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, pag
     await page.locator("summary").filter(has_text="Rules").click()
     await expect(page.get_by_label("Turns before you speak again")).to_have_value("10")
     assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
-    await axe(page)
+    await assert_accessible(page)

@@ -6,16 +6,16 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.page.frames import frames_pass, words_of
-from tests.page.patience import PATIENCE_SECONDS
-from tests.page.reading import at_rest
-from tests.page.watching import Watch
+from tests.page.frames import stable_text, wait_frames
+from tests.page.patience import PAGE_TIMEOUT_SECONDS
+from tests.page.reading import wait_until_idle
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
 
-NEAR = 2.0  # pixels
-RUNS = 8  # of three messages each: more than a page of them
-PAGE = 20  # messages, where the page asks for a hundred
-FIRST_SEEN = """(box) => {
+TOLERANCE_PIXELS = 2.0  # pixels
+RUN_COUNT = 8  # of three messages each: more than a page of them
+PAGE_SIZE = 20  # messages, where the page asks for a hundred
+FIRST_VISIBLE_JS = """(box) => {
     const { top, bottom } = box.getBoundingClientRect();
     const all = [...box.querySelectorAll(".asked, article, .markdown p")];
     return all.find((one) => {
@@ -24,7 +24,7 @@ FIRST_SEEN = """(box) => {
     });
 }"""
 # Note where it stands before each frame in which something grew is painted, so that not even a flicker is missed.
-WATCH = """(one) => {
+RECORD_POSITION_JS = """(one) => {
     const note = () => window.tops.push(one.getBoundingClientRect().top);
     window.tops = [];
     window.watch?.disconnect();
@@ -33,31 +33,31 @@ WATCH = """(one) => {
     note();
 }"""
 # Measured after a frame was painted: what has just come is put into its place before the frame, but after the script.
-TOP_AS_PAINTED = """(one) => new Promise((done) =>
+PAINTED_TOP_JS = """(one) => new Promise((done) =>
     requestAnimationFrame(() => setTimeout(() => done(one.getBoundingClientRect().top))))"""
-LONGER = "([box, height, by]) => box.scrollHeight > height + by"
+HAS_GROWN_JS = "([box, height, by]) => box.scrollHeight > height + by"
 
 
-async def answered(server: MootServer, title: str) -> str:
+async def open_answered_discussion(server: MootServer, title: str) -> str:
     """Let one question be answered, and return its discussion."""
     body = {"message": f"Why {title}?", "title": title, "participants": ["scripted/brief"]}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
+    await server.run_events(reply.body["run"]["id"])
     return str(reply.body["discussion"]["id"])
 
 
-async def talk(server: MootServer, runs: int, mode: str = "parallel") -> tuple[str, str]:
+async def create_long_discussion(server: MootServer, runs: int, mode: str = "parallel") -> tuple[str, str]:
     """Let much be said, and then somebody speak without end; return the discussion and that run."""
     table = {"participants": [f"scripted/{name}" for name in ("brief", "brief")], "rounds": 1}
     body = {"message": "Why a round table?", "title": "Tables", "mode": mode, **table}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
     id = str(reply.body["discussion"]["id"])
-    await server.heard(reply.body["run"]["id"])
+    await server.run_events(reply.body["run"]["id"])
     for count in range(runs - 1):
         said = await server.post(f"/api/discussions/{id}/messages", {"message": f"And why {count}?"})
-        await server.heard(said.body["run"]["id"])
+        await server.run_events(said.body["run"]["id"])
     people = [{"id": one, "name": one, "model": "scripted/talker"} for one in ("alpha", "beta")]
     await server.call("PATCH", f"/api/discussions/{id}", {"participants": people})
     said = await server.post(f"/api/discussions/{id}/messages", {"message": "And now?"})
@@ -66,37 +66,37 @@ async def talk(server: MootServer, runs: int, mode: str = "parallel") -> tuple[s
 
 
 @asynccontextmanager
-async def reading(page: Page) -> AsyncIterator[None]:
+async def assert_position_stable(page: Page) -> AsyncIterator[None]:
     """Look at the first words in view; they stand still in every frame until the block ends."""
-    words = await box(page).evaluate_handle(FIRST_SEEN)
-    await words.evaluate(WATCH)
+    words = await message_region(page).evaluate_handle(FIRST_VISIBLE_JS)
+    await words.evaluate(RECORD_POSITION_JS)
     yield
-    last = await words.evaluate(TOP_AS_PAINTED)
+    last = await words.evaluate(PAINTED_TOP_JS)
     tops = [*await page.evaluate("window.tops"), last]
-    assert max(tops) - min(tops) < NEAR, tops
+    assert max(tops) - min(tops) < TOLERANCE_PIXELS, tops
 
 
-def box(page: Page) -> Locator:
+def message_region(page: Page) -> Locator:
     return page.get_by_role("region", name="What was said")
 
 
 @asynccontextmanager
-async def growing(page: Page, by: int) -> AsyncIterator[None]:
+async def wait_for_growth(page: Page, by: int) -> AsyncIterator[None]:
     """Wait at the end of the block until more is shown than at its beginning, by so many pixels."""
-    height = await box(page).evaluate("(box) => box.scrollHeight")
+    height = await message_region(page).evaluate("(box) => box.scrollHeight")
     yield
-    await page.wait_for_function(LONGER, arg=[await box(page).element_handle(), height, by])
+    await page.wait_for_function(HAS_GROWN_JS, arg=[await message_region(page).element_handle(), height, by])
 
 
-async def grown(page: Page) -> None:
-    async with growing(page, 600):
+async def wait_for_more_text(page: Page) -> None:
+    async with wait_for_growth(page, 600):
         pass
 
 
 async def scroll(page: Page, by: float) -> None:
     """Turn the wheel over what was said, and wait until that has come to rest."""
-    await box(page).hover()
-    await box(page).evaluate(
+    await message_region(page).hover()
+    await message_region(page).evaluate(
         "(box) => { window.rested = false; box.onscrollend = () => (window.rested = true); }"
     )
     await page.mouse.wheel(0, by)
@@ -107,26 +107,29 @@ async def scroll(page: Page, by: float) -> None:
 async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
     server: MootServer, page: Page
 ) -> None:
-    id, run = await talk(server, RUNS)
+    id, run = await create_long_discussion(server, RUN_COUNT)
     asked, free = asyncio.Event(), asyncio.Event()
 
-    async def shorter(route: Route) -> None:
+    async def shorten_pages(route: Route) -> None:
         if "before=" in route.request.url:
             asked.set()
             await free.wait()
-        await route.continue_(url=route.request.url.replace("limit=100", f"limit={PAGE}"))
+        await route.continue_(url=route.request.url.replace("limit=100", f"limit={PAGE_SIZE}"))
 
-    await page.route("**/api/discussions/*limit=100*", shorter)
+    await page.route("**/api/discussions/*limit=100*", shorten_pages)
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):
         while not asked.is_set():
-            await scroll(page, -await box(page).evaluate("(box) => box.scrollTop"))
+            await scroll(page, -await message_region(page).evaluate("(box) => box.scrollTop"))
     known = await page.get_by_role("article").count()
 
-    async with reading(page), growing(page, 1):  # what is out of sight is painted when it is over
+    async with (
+        assert_position_stable(page),
+        wait_for_growth(page, 1),
+    ):  # what is out of sight is painted when it is over
         await server.post(f"/api/runs/{run}/stop")
-    async with reading(page):
+    async with assert_position_stable(page):
         free.set()
         await expect(page.get_by_text("Why a round table?")).to_have_count(1)
     assert await page.get_by_role("article").count() > known
@@ -135,28 +138,28 @@ async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
 async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves_meanwhile(
     server: MootServer, page: Page
 ) -> None:
-    id, run = await talk(server, 4)
+    id, run = await create_long_discussion(server, 4)
     await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
     await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
-    await grown(page)
+    await wait_for_more_text(page)
     await expect(newest).to_have_count(0)
 
     await scroll(page, 300)
     await expect(newest).to_be_visible()
-    async with reading(page):
-        await grown(page)
+    async with assert_position_stable(page):
+        await wait_for_more_text(page)
     await scroll(page, -500)
-    async with reading(page):
-        await grown(page)
+    async with assert_position_stable(page):
+        await wait_for_more_text(page)
     await newest.click()
     await expect(newest).to_have_count(0)
     await expect(page.get_by_text("And now?")).to_be_in_viewport()
 
     await server.post(f"/api/runs/{run}/stop")
-    await server.heard(run)
-    await at_rest(page)
-    await words_of(box(page))  # all of it is painted
+    await server.run_events(run)
+    await wait_until_idle(page)
+    await stable_text(message_region(page))  # all of it is painted
     await scroll(page, 300)
     await newest.click()
     await expect(newest).to_have_count(0)
@@ -164,24 +167,24 @@ async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves
 
 
 async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(server: MootServer, page: Page) -> None:
-    id, _ = await talk(server, 3, mode="consensus")
+    id, _ = await create_long_discussion(server, 3, mode="consensus")
     await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
-    await grown(page)
+    await wait_for_more_text(page)
     await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()
     await expect(newest).to_have_count(0)
 
     await scroll(page, -700)
     await expect(newest).to_be_visible()
-    async with reading(page):
-        await grown(page)
+    async with assert_position_stable(page):
+        await wait_for_more_text(page)
     await newest.click()
     await expect(newest).to_have_count(0)
-    await grown(page)
+    await wait_for_more_text(page)
     await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()
 
 
-async def cut_short(page: Page, id: str) -> asyncio.Queue[Route]:
+async def hide_older_messages(page: Page, id: str) -> asyncio.Queue[Route]:
     """Show a discussion as if there were older messages, and return who asks for them."""
     asked = asyncio.Queue[Route]()
 
@@ -196,16 +199,16 @@ async def cut_short(page: Page, id: str) -> asyncio.Queue[Route]:
 
 
 async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_keeps_the_focus(
-    server: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("503")
-    id = await answered(server, "Tables")
+    page_errors.allow("503")
+    id = await open_answered_discussion(server, "Tables")
     earlier = page.get_by_role("button", name="Show earlier messages")
-    asked = await cut_short(page, id)
+    asked = await hide_older_messages(page, id)
     await page.goto(f"{server.url}/d/{id}")
     await earlier.press("Enter")
     await expect(earlier).to_have_attribute("aria-disabled", "true")
-    await frames_pass(page, 3)
+    await wait_frames(page, 3)
     await expect(earlier).to_be_focused()
     await (await asked.get()).fulfill(
         status=503, json={"title": "No", "status": 503, "detail": "Come back later."}
@@ -217,13 +220,13 @@ async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_ke
 async def test_what_a_link_points_to_is_not_sought_in_the_discussion_that_is_opened_next(
     server: MootServer, page: Page
 ) -> None:
-    id = await answered(server, "Tables")
-    await answered(server, "Chairs")
-    asked = await cut_short(page, id)
+    id = await open_answered_discussion(server, "Tables")
+    await open_answered_discussion(server, "Chairs")
+    asked = await hide_older_messages(page, id)
     await page.goto(f"{server.url}/d/{id}#msg_none")
     older = await asked.get()
     await page.get_by_role("link", name="Chairs").click()
     await expect(page.get_by_role("heading", name="Chairs")).to_be_visible()
     await older.fulfill(json=await (await older.fetch()).json() | {"messages": [], "before": None})
-    await frames_pass(page, 120)
+    await wait_frames(page, 120)
     assert await page.get_by_text("is no longer in this discussion").count() == 0  # it would go by itself

@@ -9,17 +9,17 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Request, expect
 
-from tests.page.axe import axe
-from tests.page.contexts import Contexts
-from tests.page.guests import House, guest, hosting
-from tests.page.phone import phone
-from tests.page.watching import Watch
+from tests.page.axe import assert_accessible
+from tests.page.contexts import BrowserContexts
+from tests.page.guests import SharedServer, log_in_new_account, run_shared_server
+from tests.page.phone import open_phone_page
+from tests.page.watching import PageErrors
 from tests.serving import MootServer
-from tests.tools.servers import COMMAND
+from tests.tools.servers import TOOL_SERVER_COMMAND
 
-SETTINGS = f'\n[tools.notes]\ncommand = {json.dumps(COMMAND)}\nenv = ["NOTES"]\n'
+SETTINGS = f'\n[tools.notes]\ncommand = {json.dumps(TOOL_SERVER_COMMAND)}\nenv = ["NOTES"]\n'
 SLOW_MILLISECONDS = 120_000  # a server has 45 seconds to answer, and so has the one that looks its name up
-VOICES = """
+SCRIPTS = """
 [writer]
 answer = "I keep **that**."
 then = "I was told: {result}"
@@ -30,52 +30,56 @@ WRITER = {"name": "Writer", "model": "scripted/writer", "tools": ["notes"]}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def notes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("writers")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def writers(folder: Path) -> AsyncIterator[House]:
+async def shared_writer_server(notes_folder: Path) -> AsyncIterator[SharedServer]:
     """Serve a voice that writes something down, where it may."""
-    notes = str(folder / "notes.txt")
-    async with hosting(folder, settings=SETTINGS, voices=VOICES, NOTES=notes) as house:
+    notes = str(notes_folder / "notes.txt")
+    async with run_shared_server(notes_folder, settings=SETTINGS, voices=SCRIPTS, NOTES=notes) as house:
         yield house
 
 
 @pytest.fixture
-def notes(folder: Path) -> Path:
+def notes_file(notes_folder: Path) -> Path:
     """Return the file of the notes, in which nothing is written."""
-    file = folder / "notes.txt"
+    file = notes_folder / "notes.txt"
     file.unlink(missing_ok=True)
     return file
 
 
-def written(notes: Path) -> str:
-    return notes.read_text("utf-8") if notes.exists() else ""
+def read_notes(notes_file: Path) -> str:
+    return notes_file.read_text("utf-8") if notes_file.exists() else ""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def writing(writers: House, page: Page, notes: Path) -> AsyncIterator[MootServer]:
+async def writer_server(
+    shared_writer_server: SharedServer, page: Page, notes_file: Path
+) -> AsyncIterator[MootServer]:
     """Be a guest there, with nothing written down."""
-    async with guest(writers, page) as server:
+    async with log_in_new_account(shared_writer_server, page) as server:
         yield server
 
 
-def card(page: Page) -> Locator:
+def writer_card(page: Page) -> Locator:
     return page.get_by_role("article", name="Writer").last
 
 
-async def ask(server: MootServer, page: Page, *seats: Mapping[str, object], **more: object) -> None:
-    body = {"message": "Keep this.", "participants": seats, "title": "Notes", **more}
+async def open_discussion_page(
+    server: MootServer, page: Page, *participants: Mapping[str, object], **more: object
+) -> None:
+    body = {"message": "Keep this.", "participants": participants, "title": "Notes", **more}
     id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
     await page.goto(f"{server.url}/d/{id}")
 
 
 async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
-    writing: MootServer, page: Page, notes: Path
+    writer_server: MootServer, page: Page, notes_file: Path
 ) -> None:
-    await ask(writing, page, {"name": "Writer", "model": "scripted/echo"})
-    await expect(card(page)).to_contain_text("Keep this.")
+    await open_discussion_page(writer_server, page, {"name": "Writer", "model": "scripted/echo"})
+    await expect(writer_card(page)).to_contain_text("Keep this.")
     await page.get_by_role("button", name="Settings of this discussion").click()
     settings = page.get_by_role("dialog", name="Settings of this discussion")
     await settings.get_by_role("button", name="Edit Writer").click()
@@ -86,7 +90,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, you are asked)").check()
-    await axe(page, within=voice)
+    await assert_accessible(page, within=voice)
     assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
@@ -95,32 +99,32 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await page.get_by_placeholder("Say something to the table").fill("And this.")
     await page.get_by_placeholder("Say something to the table").press("Enter")
 
-    question = card(page).get_by_role("region", name="May Writer call notes/write_down?")
+    question = writer_card(page).get_by_role("region", name="May Writer call notes/write_down?")
     await expect(question).to_contain_text('"text": "<b>Round.</b>"')
     await expect(question).to_contain_text("min left")
     await expect(
         page.get_by_role("status").filter(has_text="Writer asks whether it may call")
     ).to_be_attached()
     await expect(page.get_by_role("img", name="waits for your answer")).to_be_visible()
-    await axe(page, within=question)
-    assert not written(notes)
+    await assert_accessible(page, within=question)
+    assert not read_notes(notes_file)
 
     await page.reload()
     await question.get_by_role("button", name="Allow", exact=True).press("Enter")
     await expect(question).to_be_hidden()
-    await expect(card(page)).to_contain_text("I was told: Written.")
+    await expect(writer_card(page)).to_contain_text("I was told: Written.")
     for _ in range(2):
-        call = card(page).locator("summary", has_text="notes/write_down")
+        call = writer_card(page).locator("summary", has_text="notes/write_down")
         await expect(call).to_have_text(re.compile(r"notes/write_down\s+done in \d+\.\d s"))
         await call.press("Enter")
-        await expect(card(page).get_by_role("group", name="Result of notes/write_down")).to_have_text(
+        await expect(writer_card(page).get_by_role("group", name="Result of notes/write_down")).to_have_text(
             "Written."
         )
-        given = card(page).get_by_role("group", name="Arguments of notes/write_down")
+        given = writer_card(page).get_by_role("group", name="Arguments of notes/write_down")
         await expect(given).to_contain_text("<b>Round.</b>")
         await page.reload()
-    assert written(notes) == "<b>Round.</b>\n"
-    await card(page).get_by_role("button", name="More about this answer").click()
+    assert read_notes(notes_file) == "<b>Round.</b>\n"
+    await writer_card(page).get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="What did it see?").click()
     seen = page.get_by_role("dialog", name="What did Writer see?")
     await expect(seen).to_contain_text("beside the descriptions of what it may call: notes/write_down.")
@@ -128,34 +132,34 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await expect(seen.locator("section", has_text="Result of a tool")).to_contain_text("Written.")
 
 
-async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, notes: Path) -> None:
-    await ask(writing, page, WRITER)
-    await card(page).get_by_role("button", name="Refuse").click()
-    await expect(card(page)).to_contain_text("I was told: The person refused this call.")
-    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
+async def test_what_is_refused_is_not_done(writer_server: MootServer, page: Page, notes_file: Path) -> None:
+    await open_discussion_page(writer_server, page, WRITER)
+    await writer_card(page).get_by_role("button", name="Refuse").click()
+    await expect(writer_card(page)).to_contain_text("I was told: The person refused this call.")
+    await expect(writer_card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
-    assert not written(notes)
+    assert not read_notes(notes_file)
 
 
 async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
-    writing: MootServer, page: Page, notes: Path
+    writer_server: MootServer, page: Page, notes_file: Path
 ) -> None:
-    await ask(writing, page, WRITER)
-    await card(page).get_by_role("button", name="Allow in this discussion").click()
-    await expect(card(page)).to_contain_text("I was told: Written.")
+    await open_discussion_page(writer_server, page, WRITER)
+    await writer_card(page).get_by_role("button", name="Allow in this discussion").click()
+    await expect(writer_card(page)).to_contain_text("I was told: Written.")
     await page.get_by_placeholder("Say something to the table").fill("And this.")
     await page.get_by_placeholder("Say something to the table").press("Enter")
     await expect(page.get_by_role("article", name="Writer")).to_have_count(2)
-    await expect(card(page)).to_contain_text("I was told: Written.")
-    assert written(notes) == "<b>Round.</b>\n" * 2
+    await expect(writer_card(page)).to_contain_text("I was told: Written.")
+    assert read_notes(notes_file) == "<b>Round.</b>\n" * 2
 
 
 async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
-    writing: MootServer, page: Page
+    writer_server: MootServer, page: Page
 ) -> None:
     elsewhere = {"message": "And here?", "participants": [WRITER], "title": "Elsewhere"}
-    await writing.post("/api/discussions", elsewhere)
-    await ask(writing, page, ECHO)
+    await writer_server.post("/api/discussions", elsewhere)
+    await open_discussion_page(writer_server, page, ECHO)
     shelf = page.get_by_role("navigation", name="Discussions")
     waits = shelf.get_by_role("link", name="Elsewhere").get_by_role("img", name="waits for your answer")
     await expect(waits).to_be_visible()
@@ -163,15 +167,15 @@ async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
     await expect(waits).to_be_visible()
     await expect(shelf.get_by_role("img")).to_have_count(1)
     await shelf.get_by_role("link", name="Elsewhere").click()
-    await card(page).get_by_role("button", name="Refuse").click()
+    await writer_card(page).get_by_role("button", name="Refuse").click()
     await expect(waits).to_have_count(0)
 
 
 async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
-    writing: MootServer, page: Page, contexts: Contexts
+    writer_server: MootServer, page: Page, contexts: BrowserContexts
 ) -> None:
-    await ask(
-        writing,
+    await open_discussion_page(
+        writer_server,
         page,
         ECHO,
         WRITER,
@@ -181,25 +185,25 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
     await expect(waits).to_be_visible()
     await expect(page.get_by_role("tab", name="Echo", exact=True)).to_have_attribute("aria-selected", "true")
 
-    async with phone(contexts, page) as small:
+    async with open_phone_page(contexts, page) as small:
         await small.goto(page.url)
         dots = small.get_by_role("group", name="Answers")
-        await expect(card(small)).not_to_be_in_viewport(ratio=0.5)
+        await expect(writer_card(small)).not_to_be_in_viewport(ratio=0.5)
         dot = dots.get_by_role("button", name="Writer waits for your answer")
-        question = card(small).get_by_role("region", name="May Writer call notes/write_down?")
+        question = writer_card(small).get_by_role("region", name="May Writer call notes/write_down?")
         warn = await question.evaluate("(one) => getComputedStyle(one).borderTopColor")
         await expect(dot.locator(".dot")).to_have_css("border-top-color", warn)
         await dot.tap()
-        await card(small).get_by_role("button", name="Refuse").tap()
+        await writer_card(small).get_by_role("button", name="Refuse").tap()
         await expect(dots.get_by_role("button", name="Writer", exact=True)).to_be_visible()
         await small.goto("about:blank")
     await expect(page.get_by_role("tab", name="Writer", exact=True)).to_be_visible()
 
 
 async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thread(
-    writing: MootServer, page: Page
+    writer_server: MootServer, page: Page
 ) -> None:
-    await ask(writing, page, ECHO, WRITER, mode="debate")
+    await open_discussion_page(writer_server, page, ECHO, WRITER, mode="debate")
     question = page.get_by_role("region", name="May Writer call notes/write_down?")
     await expect(question).to_have_count(1)
     thread = page.get_by_role("list", name="Threads of the participants").get_by_role("button", name="Writer")
@@ -212,17 +216,17 @@ async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thr
 
 
 async def test_a_tool_server_of_ones_own_is_added_and_removed(
-    writing: MootServer, page: Page, watch: Watch
+    writer_server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
-    watch.allow("status of 400")
-    await page.goto(f"{writing.url}/models")
+    page_errors.allow("status of 400")
+    await page.goto(f"{writer_server.url}/models")
     servers = page.get_by_role("region", name="Tool servers")
     await expect(servers.get_by_role("listitem").filter(has_text="notes")).to_contain_text("7 tools")
     await servers.get_by_role("button", name="Add a tool server").click()
     await servers.get_by_label("Name").fill("mine")
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://127.0.0.1:9/mcp")
     await servers.get_by_label("Headers").fill("Authorization: Bearer secret")
-    await axe(page, within=servers)
+    await assert_accessible(page, within=servers)
     await servers.get_by_role("button", name="Save").click()
     await expect(servers.get_by_role("alert")).to_contain_text("it leads into a private network")
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://tools.invalid/mcp")

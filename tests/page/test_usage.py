@@ -4,17 +4,17 @@ import re
 
 from playwright.async_api import Page, expect
 
-from tests.page.axe import axe
-from tests.page.guests import House, guest
-from tests.page.reading import discussed
+from tests.page.axe import assert_accessible
+from tests.page.guests import SharedServer, log_in_new_account
+from tests.page.reading import open_titled_discussion
 from tests.serving import MootServer
 
 
 async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
-    house: House, page: Page
+    shared_server: SharedServer, page: Page
 ) -> None:
-    async with guest(house, page, budget=1) as server:
-        discussion = await discussed(server, "Round or square?")
+    async with log_in_new_account(shared_server, page, budget=1) as server:
+        discussion = await open_titled_discussion(server, "Round or square?")
         await page.goto(f"{server.url}/usage")
         models = page.get_by_role("region", name="By model")
         await expect(models.get_by_role("row").filter(has_text="scripted/priced")).to_contain_text("$0.0")
@@ -25,7 +25,7 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
         await expect(days.get_by_role("img")).to_have_attribute("aria-label", re.compile("^Cost by day"))
         await days.get_by_text("Show as a table").click()
         await expect(days.get_by_role("row")).to_have_count(2)
-        await axe(page)
+        await assert_accessible(page)
         height = await page.evaluate("document.documentElement.scrollHeight")
         assert height == await page.evaluate("innerHeight"), "the page scrolls beside what is shown in it"
 
@@ -52,8 +52,8 @@ async def test_without_any_use_there_is_a_way_to_some_also_on_a_dark_phone(
     await page.goto(f"{server.url}/usage")
     await expect(page.get_by_role("link", name="Begin a discussion")).to_be_visible()
     await expect(page.get_by_text("Your account has no budget")).to_be_visible()
-    await axe(page)
-    await discussed(server, "Round or square?")
+    await assert_accessible(page)
+    await open_titled_discussion(server, "Round or square?")
     await page.reload()
     await expect(page.get_by_role("region", name="By model")).to_contain_text("scripted/priced")
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390

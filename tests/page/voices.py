@@ -4,7 +4,7 @@ import json
 
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SAMPLE_ANSWER, Script
 
-READS = {
+STRUCTURED_ANSWERS = {
     "export": {
         "summary": "Round tables help people talk.",
         "usefulness": 0.72,
@@ -49,12 +49,12 @@ READS = {
         ]
     },
 }
-TALK = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
+SENTENCE = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
 
-LASTING = " ".join([SAMPLE_ANSWER] * 4)
+LONG_ANSWER = " ".join([SAMPLE_ANSWER] * 4)
 
 # Unending speaks until it is stopped, however long a test takes to do that; silent never says a word.
-SPEAKING = f"""
+SPEAKING_SCRIPTS = f"""
 [unending]
 answer = "A table has no head. "
 fault = "endless"
@@ -62,16 +62,16 @@ pace = 0.25
 [silent]
 delay = 600
 [lasting]
-answer = '''{LASTING}'''
+answer = '''{LONG_ANSWER}'''
 pace = 0.06
 [priced]
 price = 2.5
 answer = 'A round one, of oak, so that everybody hears everybody.'
 [brief]
-answer = '''{TALK * 10}'''
+answer = '''{SENTENCE * 10}'''
 chunk = 1000
 [talker]
-answer = '''{TALK * 3}\n\n'''
+answer = '''{SENTENCE * 3}\n\n'''
 fault = "endless"
 chunk = 1000
 pace = 0.05
@@ -84,7 +84,7 @@ answer = "A round one."
 finish = "length"
 """
 # Who answers instead of those who always fail.
-FAILING = """
+FAILING_SCRIPTS = """
 [locked]
 fault = "unauthorized"
 [barred]
@@ -95,32 +95,33 @@ fault = "unauthorized"
 fault = "forbidden"
 delay = 0.5
 """
-FALLBACK = """
+FALLBACK_SETTINGS = """
 [fallback]
 "scripted/locked" = ["scripted/echo"]
 "scripted/barred" = ["scripted/unending"]
 "scripted/absent" = ["scripted/teacher"]
 "scripted/late" = ["scripted/cut"]
 """
-READING = "".join(
-    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
+STRUCTURED_SCRIPTS = "".join(
+    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n"
+    for name, answer in STRUCTURED_ANSWERS.items()
 )
-QUICK_SECONDS = 0.03  # a script with pauses no longer than this has them only for the eye
+MAX_FAST_INTERVAL_SECONDS = 0.03  # a script with pauses no longer than this has them only for the eye
 
 
-def hurried(script: Script) -> str:
+def without_pauses(script: Script) -> str:
     """Return a script that says the same without pauses and in fewer pieces: each is work for server and page."""
-    when = ", ".join(f"{_quoted(asked)} = {_quoted(said)}" for asked, said in script.when.items())
-    return f"answer = {_quoted(script.answer)}\nthoughts = {_quoted(script.thoughts)}\nwhen = {{ {when} }}\nchunk = 80\n"
+    when = ", ".join(f"{_toml_string(asked)} = {_toml_string(said)}" for asked, said in script.when.items())
+    return f"answer = {_toml_string(script.answer)}\nthoughts = {_toml_string(script.thoughts)}\nwhen = {{ {when} }}\nchunk = 80\n"
 
 
-def _quoted(words: str) -> str:
-    return json.dumps(words, ensure_ascii=False)
+def _toml_string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
-HURRIED = "".join(
-    f"[{name}]\n{hurried(script)}"
+FAST_SCRIPTS = "".join(
+    f"[{name}]\n{without_pauses(script)}"
     for name, script in BUILT_IN_SCRIPTS.items()
-    if 0 < script.pace <= QUICK_SECONDS and not script.tool
+    if 0 < script.pace <= MAX_FAST_INTERVAL_SECONDS and not script.tool
 )
-VOICES = SPEAKING + FAILING + READING + HURRIED
+SCRIPTS = SPEAKING_SCRIPTS + FAILING_SCRIPTS + STRUCTURED_SCRIPTS + FAST_SCRIPTS

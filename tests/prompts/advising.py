@@ -6,7 +6,7 @@ from msgspec import Struct
 from moot.types.discussions import Message, MessageRole
 from moot.types.events import TurnStatus
 from moot.types.model_info import ModelLimits
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 from moot.types.participants import Participant, make_participants
 from moot.types.run_plan import RunPlan
 
@@ -16,98 +16,106 @@ PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
-class Told:
+class DiscussionBuilder:
     """Writes a discussion down as it goes on."""
 
     def __init__(self) -> None:
-        self.said: list[Message] = []
+        self.messages: list[Message] = []
         self.run = ""
 
-    def asks(self, words: str, audience: tuple[str, ...] | None = None) -> "Told":
-        self.run = f"run_{len({one.run for one in self.said}) + 1}"
-        return self._add("user", words, audience=audience)
+    def add_user_message(self, text: str, visible_to: tuple[str, ...] | None = None) -> "DiscussionBuilder":
+        self.run = f"run_{len({one.run for one in self.messages}) + 1}"
+        return self._add_message("user", text, audience=visible_to)
 
-    def says(self, who: Participant, words: str, stage: str = "answer", **more: object) -> "Told":
-        return self._add("assistant", words, participant=who.id, name=who.name, stage=stage, **more)
+    def add_answer(
+        self, participant: Participant, text: str, stage: str = "answer", **fields: object
+    ) -> "DiscussionBuilder":
+        return self._add_message(
+            "assistant", text, participant=participant.id, name=participant.name, stage=stage, **fields
+        )
 
-    def fails(self, who: Participant) -> "Told":
-        return self.says(who, "", status="failed")
+    def add_failed_answer(self, participant: Participant) -> "DiscussionBuilder":
+        return self.add_answer(participant, "", status="failed")
 
-    def sums_up(self, who: Participant, words: str) -> "Told":
-        return self._add("synthesis", words, participant=who.id, name=who.name, stage="synthesis")
+    def add_synthesis(self, participant: Participant, text: str) -> "DiscussionBuilder":
+        return self._add_message(
+            "synthesis", text, participant=participant.id, name=participant.name, stage="synthesis"
+        )
 
-    def briefs(self, who: Participant, words: str, stage: str = "cross_talk") -> "Told":
-        return self._add("user", words, stage=stage, audience=(who.id,), hidden=True)
+    def add_instructions(
+        self, participant: Participant, text: str, stage: str = "cross_talk"
+    ) -> "DiscussionBuilder":
+        return self._add_message("user", text, stage=stage, audience=(participant.id,), hidden=True)
 
-    def notes(self, words: str) -> "Told":
-        return self._add("system", words)
+    def add_system_message(self, text: str) -> "DiscussionBuilder":
+        return self._add_message("system", text)
 
-    def _add(self, role: MessageRole, words: str, **more: object) -> "Told":
-        number = len(self.said) + 1
-        at = NOON + FIVE_MINUTES * (len({one.run for one in self.said} | {self.run}) - 1)
+    def _add_message(self, role: MessageRole, text: str, **fields: object) -> "DiscussionBuilder":
+        number = len(self.messages) + 1
+        at = NOON + FIVE_MINUTES * (len({one.run for one in self.messages} | {self.run}) - 1)
         message = Message(
             id=f"msg_{number}",
             discussion="dis_1",
             number=number,
             run=self.run,
             role=role,
-            content=words,
+            content=text,
             created_at=at,
-            **more,  # type: ignore[arg-type]
+            **fields,  # type: ignore[arg-type]
         )
-        self.said.append(message)
+        self.messages.append(message)
         return self
 
 
-class Consulted(Struct, frozen=True):
+class AdvisorScenario(Struct, frozen=True):
     """A discussion, and who is asked now, in its last run."""
 
-    said: tuple[Message, ...]
+    messages: tuple[Message, ...]
     plan: RunPlan
-    who: Participant
+    participant: Participant
     run: str
 
     @property
-    def current(self) -> Message:
-        return next(one for one in self.said if one.run == self.run)
+    def current_message(self) -> Message:
+        return next(one for one in self.messages if one.run == self.run)
 
 
-words = st.sampled_from(["So.", "Well, that depends.", "x" * 400, "Yes" + " no" * 60])
+message_texts = st.sampled_from(["So.", "Well, that depends.", "x" * 400, "Yes" + " no" * 60])
 statuses: st.SearchStrategy[TurnStatus] = st.sampled_from(
     ["completed", "completed", "partial", "stopped", "failed"]
 )
-audiences = st.sampled_from([None, None, None, ("alpha",), ("beta", "gamma")])
+visible_to_values = st.sampled_from([None, None, None, ("alpha",), ("beta", "gamma")])
 
 
 @st.composite
-def consultations(draw: st.DrawFn) -> Consulted:
+def advisor_scenarios(draw: st.DrawFn) -> AdvisorScenario:
     """Draw a discussion whose every word is marked with its number, and a plan that leaves more or less room."""
-    told = Told()
+    told = DiscussionBuilder()
     for _ in range(draw(st.integers(0, 6))):
-        audience = draw(audiences)
-        told.asks(_marked(told, draw(words)), audience)
+        audience = draw(visible_to_values)
+        told.add_user_message(_number_text(told, draw(message_texts)), audience)
         for who in PARTICIPANTS:
             for stage in draw(st.sampled_from([(), ("answer",), ("answer", "cross_talk")])):
                 status = draw(statuses)
-                content = "" if status == "failed" else _marked(told, draw(words))
-                told.says(who, content, stage, status=status, audience=audience)
+                content = "" if status == "failed" else _number_text(told, draw(message_texts))
+                told.add_answer(who, content, stage, status=status, audience=audience)
             if draw(st.booleans()):
-                told.briefs(who, _marked(told, "Told in secret."))
+                told.add_instructions(who, _number_text(told, "Told in secret."))
         if draw(st.booleans()):
-            told.sums_up(ALPHA, _marked(told, "All in all."))
+            told.add_synthesis(ALPHA, _number_text(told, "All in all."))
         if draw(st.booleans()):
-            told.notes(_marked(told, "The rules have changed."))
+            told.add_system_message(_number_text(told, "The rules have changed."))
     who = draw(st.sampled_from(PARTICIPANTS))
-    told.asks(draw(st.sampled_from(["So.", _marked(told, draw(words))])))
+    told.add_user_message(draw(st.sampled_from(["So.", _number_text(told, draw(message_texts))])))
     if draw(st.booleans()):  # they talk to each other now
         for one in PARTICIPANTS:
-            told.says(one, _marked(told, draw(words)))
-        told.briefs(who, _marked(told, "What the others said."))
+            told.add_answer(one, _number_text(told, draw(message_texts)))
+        told.add_instructions(who, _number_text(told, "What the others said."))
     plan = RunPlan(
         mode="advisors",
         participants=PARTICIPANTS,
         personas=draw(st.sampled_from([{}, {who.id: "A carpenter."}])),
-        advisors=Advisors(early=draw(st.integers(0, 3)), budget=draw(st.integers(300, 3000))),
+        advisors=AdvisorOptions(early=draw(st.integers(0, 3)), budget=draw(st.integers(300, 3000))),
         measures=draw(
             st.sampled_from(
                 [
@@ -118,8 +126,8 @@ def consultations(draw: st.DrawFn) -> Consulted:
             )
         ),
     )
-    return Consulted(tuple(told.said), plan, who, told.run)
+    return AdvisorScenario(tuple(told.messages), plan, who, told.run)
 
 
-def _marked(told: Told, content: str) -> str:
-    return f"«{len(told.said) + 1}» {content}"
+def _number_text(builder: DiscussionBuilder, content: str) -> str:
+    return f"«{len(builder.messages) + 1}» {content}"

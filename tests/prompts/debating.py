@@ -9,58 +9,60 @@ from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.participants import make_participants
 
-ROOM = 10_000
+MAX_CHARS = 10_000
 
 
-def asked(words: str = "Shall we split it?", *, run: str = "run_1", **more: object) -> Message:
-    return Message(id="msg_q", discussion="dis_1", run=run, role="user", content=words, **more)  # type: ignore[arg-type]
+def make_user_message(text: str = "Shall we split it?", *, run: str = "run_1", **fields: object) -> Message:
+    return Message(id="msg_q", discussion="dis_1", run=run, role="user", content=text, **fields)  # type: ignore[arg-type]
 
 
-def said(who: str, words: str, stage: str = "initial", *, run: str = "run_1", **more: object) -> Message:
+def make_answer(
+    participant_id: str, text: str, stage: str = "initial", *, run: str = "run_1", **fields: object
+) -> Message:
     return Message(
-        id=f"msg_{who}_{stage}",
+        id=f"msg_{participant_id}_{stage}",
         discussion="dis_1",
         run=run,
         role="assistant",
-        content=words,
-        participant=who,
-        name=who.title(),
+        content=text,
+        participant=participant_id,
+        name=participant_id.title(),
         stage=stage,
-        thread=who,
-        **more,  # type: ignore[arg-type]
+        thread=participant_id,
+        **fields,  # type: ignore[arg-type]
     )
 
 
-DEBATE = [
-    asked(),
-    said("gamma", "Wait a quarter."),
-    said("beta", "Keep it whole.\n"),
-    said("alpha", "Split it {now}."),
-    said("beta", "I keep my position.", "debate"),
-    said("alpha", "I change my position: keep i", "debate", status="partial"),
+DEBATE_MESSAGES = [
+    make_user_message(),
+    make_answer("gamma", "Wait a quarter."),
+    make_answer("beta", "Keep it whole.\n"),
+    make_answer("alpha", "Split it {now}."),
+    make_answer("beta", "I keep my position.", "debate"),
+    make_answer("alpha", "I change my position: keep i", "debate", status="partial"),
 ]
-TABLE = make_participants(("a/one",) * 4)  # Delta never answers
+FOUR_PARTICIPANTS = make_participants(("a/one",) * 4)  # Delta never answers
 
-POINTS = [
-    asked(),
-    said("alpha", "Split it now. The teams block each other."),
-    said("beta", "Keep it whole, whatever Alpha says: nobody knows the cost."),
-    said("gamma", "Wait a quarter; then the numbers are known."),
-    said("delta", "", status="failed"),
-    said("beta", "I keep my position: nobody knows the cost.", "debate"),
-    said("gamma", "I change my position: split it now.", "debate"),
+MESSAGES_WITH_CLAIMS = [
+    make_user_message(),
+    make_answer("alpha", "Split it now. The teams block each other."),
+    make_answer("beta", "Keep it whole, whatever Alpha says: nobody knows the cost."),
+    make_answer("gamma", "Wait a quarter; then the numbers are known."),
+    make_answer("delta", "", status="failed"),
+    make_answer("beta", "I keep my position: nobody knows the cost.", "debate"),
+    make_answer("gamma", "I change my position: split it now.", "debate"),
 ]
 
 
-def material(inquiry: AnalysisTask) -> str:
-    (message,) = inquiry.request.messages
+def task_material(task: AnalysisTask) -> str:
+    (message,) = task.request.messages
     (part,) = message.parts
     assert isinstance(part, Text)
     return part.text
 
 
-def filled_in(inquiry: AnalysisTask, **fields: Any) -> Any:
+def task_result(task: AnalysisTask, **fields: Any) -> Any:
     """Fill in the form of an inquiry as a model would, in JSON."""
-    told = msgspec.json.decode(msgspec.json.encode(fields), type=inquiry.answer_type)
-    assert inquiry.check(told) is None
-    return inquiry.to_result(told)
+    told = msgspec.json.decode(msgspec.json.encode(fields), type=task.answer_type)
+    assert task.check(told) is None
+    return task.to_result(told)

@@ -13,23 +13,23 @@ from moot.types.participants import Participant, make_participants
 from moot.types.run_plan import RunPlan
 
 # To make up a whole discussion takes long: such tests have a third of the examples in the slow ring.
-costly = settings(max_examples=max(20, settings().max_examples // 3))
+fewer_examples = settings(max_examples=max(20, settings().max_examples // 3))
 
 RUNS = ("run_1", "run_2", "run_3")
 MODES = ("single", "parallel", "consensus", "continue", "debate")
 
 
-class Log(Struct, frozen=True):
+class DiscussionScenario(Struct, frozen=True):
     """What was said, and from whose seat and in which run it is looked at."""
 
-    said: tuple[Message, ...]
+    messages: tuple[Message, ...]
     plan: RunPlan
-    who: Participant
+    participant: Participant
     run: str
 
 
-WRITTEN = ("{}", "So: {}\n", "Beta said:\n\n{}", "", " \n")
-SPEAKING: tuple[tuple[MessageRole, bool], ...] = (
+CONTENT_TEMPLATES = ("{}", "So: {}\n", "Beta said:\n\n{}", "", " \n")
+ROLE_CHOICES: tuple[tuple[MessageRole, bool], ...] = (
     ("user", False),
     ("assistant", True),
     ("assistant", True),
@@ -37,13 +37,15 @@ SPEAKING: tuple[tuple[MessageRole, bool], ...] = (
     ("synthesis", False),
     ("system", False),
 )
-kinds = st.sampled_from(list(product(SPEAKING, get_args(TurnStatus), WRITTEN, (True, False))))
+message_kinds = st.sampled_from(
+    list(product(ROLE_CHOICES, get_args(TurnStatus), CONTENT_TEMPLATES, (True, False)))
+)
 
 
 @st.composite
-def messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]) -> Message:
+def numbered_messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]) -> Message:
     """Draw a message whose words nobody else uses, unless it is empty."""
-    (role, somebody), status, content, hidden = draw(kinds)
+    (role, somebody), status, content, hidden = draw(message_kinds)
     speaker = draw(st.sampled_from(participants)) if somebody else None
     return Message(
         id=f"msg_{number}",
@@ -55,19 +57,19 @@ def messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]
         participant=speaker.id if speaker else None,
         name=speaker.name if speaker else None,
         status=status,
-        audience=draw(st.sampled_from(_audiences(participants))),
+        audience=draw(st.sampled_from(_visible_to_choices(participants))),
         hidden=hidden,
         thread=draw(st.sampled_from((None, None, *(who.id for who in participants)))),
     )
 
 
-def _audiences(participants: tuple[Participant, ...]) -> list[tuple[str, ...] | None]:
+def _visible_to_choices(participants: tuple[Participant, ...]) -> list[tuple[str, ...] | None]:
     ids = [who.id for who in participants]
     return [None, *(some for size in range(len(ids) + 1) for some in combinations(ids, size))]
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> Log:
+def discussion_scenarios(draw: st.DrawFn) -> DiscussionScenario:
     participants = make_participants(("a/one", "b/two", "a/one", "b/two"))[: draw(st.integers(1, 4))]
     who = draw(st.sampled_from(participants))
     plan = RunPlan(
@@ -77,5 +79,7 @@ def logs(draw: st.DrawFn) -> Log:
         project=draw(st.sampled_from(["", "A project."])),
         language=draw(st.sampled_from([None, "en", "de"])),
     )
-    said = tuple(draw(messages(number, participants)) for number in range(1, draw(st.integers(1, 9))))
-    return Log(said, plan, who, draw(st.sampled_from(RUNS)))
+    said = tuple(
+        draw(numbered_messages(number, participants)) for number in range(1, draw(st.integers(1, 9)))
+    )
+    return DiscussionScenario(said, plan, who, draw(st.sampled_from(RUNS)))

@@ -25,11 +25,11 @@ from moot.types.model_info import FileKind
 from moot.types.requests import File, ModelRequest, assistant_message, user_message
 
 PICTURE = File("cat {name}.png", "image/png", b"\x89PNG")
-PAPER = File("paper.pdf", "application/pdf", b"%PDF-")
+PDF = File("paper.pdf", "application/pdf", b"%PDF-")
 REQUEST = ModelRequest(
     model="m",
     messages=(
-        user_message(PICTURE, PAPER, "What is it?"),
+        user_message(PICTURE, PDF, "What is it?"),
         assistant_message("A cat."),
         user_message("And now?"),
     ),
@@ -38,7 +38,7 @@ REQUEST = ModelRequest(
 
 def test_what_a_model_takes_stays_and_the_rest_becomes_a_line() -> None:
     sees = replace_unreadable_files(REQUEST, {"text", "image"})
-    assert sees.messages[0].parts == (PICTURE, unreadable_file_note(PAPER), Text("What is it?"))
+    assert sees.messages[0].parts == (PICTURE, unreadable_file_note(PDF), Text("What is it?"))
     assert sees.messages[1:] == REQUEST.messages[1:]
     assert replace_unreadable_files(REQUEST, {"text", "image", "pdf"}) == REQUEST
     assert not has_files(replace_unreadable_files(REQUEST, {"text"}))
@@ -51,7 +51,7 @@ def test_what_those_are_told_who_cannot_read() -> None:
     assert unreadable_file_note(File("x", "font/woff", b"")).text == snapshot(
         "(x, a file, came with this message, in a form that you cannot read.)"
     )
-    assert file_omission_note(PAPER).text == snapshot(
+    assert file_omission_note(PDF).text == snapshot(
         "(paper.pdf, a PDF file, came with this message. It is left out here: newer files take up the room.)"
     )
 
@@ -77,7 +77,7 @@ def test_who_cannot_read_a_file_is_named(kinds: set[FileKind], able: bool) -> No
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
-def refusal(path: Path) -> str:
+def read_error(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
         read_file(path)
     return str(caught.value)
@@ -131,12 +131,13 @@ def test_a_file_is_known_by_its_name_and_not_by_where_it_lies(tmp_path: Path) ->
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert (
-        refusal(tmp_path / "gone.txt") == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
+        read_error(tmp_path / "gone.txt")
+        == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
     )
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == f"Cannot read {tmp_path}: Is a directory."
+    assert read_error(tmp_path) == f"Cannot read {tmp_path}: Is a directory."
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\x01\x01\x00", b"\xff\xfe\x00", "Grüße".encode("latin-1")])
@@ -145,20 +146,20 @@ def test_what_no_model_can_read_is_refused_and_what_can_be_read_is_named(
 ) -> None:
     path = tmp_path / "thing.txt"
     path.write_bytes(content)
-    assert refusal(path).startswith(f"{path} is no text in UTF-8, image or PDF")
+    assert read_error(path).startswith(f"{path} is no text in UTF-8, image or PDF")
 
 
 def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
     path = tmp_path / "thing.txt"
     path.touch()
-    assert refusal(path) == f"{path} is empty."
+    assert read_error(path) == f"{path} is empty."
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.touch()
     os.truncate(path, MAX_FILE_BYTES + 1)
-    assert refusal(path) == f"{path} is larger than 20 MB: attach a smaller file."
+    assert read_error(path) == f"{path} is larger than 20 MB: attach a smaller file."
 
 
 def test_the_largest_file_is_taken(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from moot.types.discussions import Message
 from moot.types.participants import Participant, make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
-from tests.prompts.logs import Log, costly, logs
+from tests.prompts.logs import DiscussionScenario, discussion_scenarios, fewer_examples
 
 views = st.sampled_from(list(VIEWS.values()))
 instructions = st.sampled_from(["", "Go on."])
 
 
-def pieces(request: ModelRequest) -> list[tuple[str, str]]:
+def text_parts(request: ModelRequest) -> list[tuple[str, str]]:
     """Return every text of a request with the role it is said in."""
     return [
         (message.role, part.text)
@@ -32,12 +32,17 @@ def pieces(request: ModelRequest) -> list[tuple[str, str]]:
     ]
 
 
-def wrote(log: Log, view: View, instruction: str = "") -> ModelRequest:
-    return build_model_request(log.plan, log.who, view(log.said, log.who.id, log.run), instruction)
+def scenario_request(scenario: DiscussionScenario, view: View, instruction: str = "") -> ModelRequest:
+    return build_model_request(
+        scenario.plan,
+        scenario.participant,
+        view(scenario.messages, scenario.participant.id, scenario.run),
+        instruction,
+    )
 
 
-def as_told(message: Message, who: Participant) -> tuple[str, str]:
-    if message.participant == who.id:
+def expected_part(message: Message, participant: Participant) -> tuple[str, str]:
+    if message.participant == participant.id:
         return "assistant", message.content
     if message.role == "user":
         return "user", message.content
@@ -47,57 +52,59 @@ def as_told(message: Message, who: Participant) -> tuple[str, str]:
 
 
 class TestAnyDiscussion:
-    @costly
-    @given(logs(), views, instructions)
+    @fewer_examples
+    @given(discussion_scenarios(), views, instructions)
     def test_roles_alternate_and_the_user_has_the_first_and_the_last_word(
-        self, log: Log, view: View, instruction: str
+        self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
-        roles = [message.role for message in wrote(log, view, instruction).messages]
+        roles = [message.role for message in scenario_request(log, view, instruction).messages]
         assert (roles[0], roles[-1]) == ("user", "user")
         assert all(one != next_one for one, next_one in pairwise(roles))
 
-    @costly
-    @given(logs(), views, instructions)
+    @fewer_examples
+    @given(discussion_scenarios(), views, instructions)
     def test_all_that_is_seen_is_told_in_its_order_and_nothing_else(
-        self, log: Log, view: View, instruction: str
+        self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
-        seen = view(log.said, log.who.id, log.run)
-        told = pieces(wrote(log, view, instruction))
-        if seen and seen[0].participant == log.who.id:
+        seen = view(log.messages, log.participant.id, log.run)
+        told = text_parts(scenario_request(log, view, instruction))
+        if seen and seen[0].participant == log.participant.id:
             assert told.pop(0) == ("user", load_template("not_shown"))
         if instruction:
             assert told.pop() == ("user", instruction)
-        elif not seen or seen[-1].participant == log.who.id:
+        elif not seen or seen[-1].participant == log.participant.id:
             assert told.pop() == ("user", load_template("your_turn"))
-        assert told == [as_told(message, log.who) for message in seen]
+        assert told == [expected_part(message, log.participant) for message in seen]
 
-    @costly
-    @given(logs(), views)
-    def test_nobody_speaks_in_another_s_voice(self, log: Log, view: View) -> None:
-        mine = [message.content for message in log.said if message.participant == log.who.id]
-        for role, text in pieces(wrote(log, view)):
+    @fewer_examples
+    @given(discussion_scenarios(), views)
+    def test_nobody_speaks_in_another_s_voice(self, log: DiscussionScenario, view: View) -> None:
+        mine = [message.content for message in log.messages if message.participant == log.participant.id]
+        for role, text in text_parts(scenario_request(log, view)):
             assert role == "user" or text in mine
 
-    @costly
-    @given(logs(), views)
-    def test_words_for_others_are_nowhere_in_it(self, log: Log, view: View) -> None:
-        hidden = set(log.said) - set(view(log.said, log.who.id, log.run))
-        text = str(wrote(log, view))
+    @fewer_examples
+    @given(discussion_scenarios(), views)
+    def test_words_for_others_are_nowhere_in_it(self, log: DiscussionScenario, view: View) -> None:
+        hidden = set(log.messages) - set(view(log.messages, log.participant.id, log.run))
+        text = str(scenario_request(log, view))
         assert [message.number for message in hidden if f"«{message.number}»" in text] == []
 
-    @costly
-    @given(logs(), views, instructions)
-    def test_the_same_log_gives_the_same_prompt(self, log: Log, view: View, instruction: str) -> None:
-        assert wrote(log, view, instruction) == wrote(log, view, instruction)
+    @fewer_examples
+    @given(discussion_scenarios(), views, instructions)
+    def test_the_same_log_gives_the_same_prompt(
+        self, log: DiscussionScenario, view: View, instruction: str
+    ) -> None:
+        assert scenario_request(log, view, instruction) == scenario_request(log, view, instruction)
 
-    @costly
-    @given(logs())
-    def test_the_layers_keep_their_order(self, log: Log) -> None:
-        system = build_system_prompt(log.plan, log.who)
-        persona = log.plan.personas.get(log.who.id, "").strip()
+    @fewer_examples
+    @given(discussion_scenarios())
+    def test_the_layers_keep_their_order(self, log: DiscussionScenario) -> None:
+        system = build_system_prompt(log.plan, log.participant)
+        persona = log.plan.personas.get(log.participant.id, "").strip()
         assert system.startswith(persona)
         rest = system.removeprefix(persona)
-        marks = [f"You are {log.who.name}", "A project.", "Write in "]
+        marks = [f"You are {log.participant.name}", "A project.", "Write in "]
         places = [rest.find(mark) for mark in marks if mark in rest]
         assert places == sorted(places)
         assert ("Write in " in rest) == (log.plan.language is not None)
@@ -107,27 +114,29 @@ PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 ALPHA, BETA, GAMMA = PARTICIPANTS
 
 
-def said(number: int, words: str, who: Participant | None = None, *, run: str = "run_1") -> Message:
+def make_message(
+    number: int, text: str, participant: Participant | None = None, *, run: str = "run_1"
+) -> Message:
     return Message(
         id=f"msg_{number}",
         discussion="dis_1",
         number=number,
         run=run,
-        role="assistant" if who else "user",
-        participant=who.id if who else None,
-        name=who.name if who else None,
-        content=words,
+        role="assistant" if participant else "user",
+        participant=participant.id if participant else None,
+        name=participant.name if participant else None,
+        content=text,
     )
 
 
-EARLIER = (
-    said(1, "Is a round table better?"),
-    said(2, "It has no head.", ALPHA),
-    said(3, "It takes more room.", BETA),
+EARLIER_MESSAGES = (
+    make_message(1, "Is a round table better?"),
+    make_message(2, "It has no head.", ALPHA),
+    make_message(3, "It takes more room.", BETA),
 )
 
 
-def shown(request: ModelRequest) -> str:
+def format_request(request: ModelRequest) -> str:
     """Write a request out as it is read."""
     parts = [f"[system]\n{request.system}"] if request.system else []
     for message in request.messages:
@@ -138,7 +147,7 @@ def shown(request: ModelRequest) -> str:
 
 def test_alone_there_is_only_what_was_asked() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
-    assert shown(build_model_request(plan, ALPHA, [EARLIER[0]])) == snapshot("""\
+    assert format_request(build_model_request(plan, ALPHA, [EARLIER_MESSAGES[0]])) == snapshot("""\
 [user]
 Is a round table better?
 """)
@@ -146,8 +155,8 @@ Is a round table better?
 
 def test_single() -> None:
     plan = RunPlan(mode="single", participants=PARTICIPANTS, language="en")
-    seen = everything([*EARLIER, said(4, "Who says so?", run="run_2")], "alpha", "run_2")
-    assert shown(build_model_request(plan, ALPHA, seen)) == snapshot("""\
+    seen = everything([*EARLIER_MESSAGES, make_message(4, "Who says so?", run="run_2")], "alpha", "run_2")
+    assert format_request(build_model_request(plan, ALPHA, seen)) == snapshot("""\
 [system]
 You are Alpha. With you at the table: Beta and Gamma. This message is for you alone to answer; the others do not answer it.
 
@@ -178,8 +187,12 @@ def test_parallel() -> None:
         project="The project is called Hall.",
         language="de",
     )
-    log = [*EARLIER, said(4, "Und bei zwölf Leuten?", run="run_2"), said(5, "Nein.", ALPHA, run="run_2")]
-    assert shown(build_model_request(plan, BETA, blind(log, "beta", "run_2"))) == snapshot("""\
+    log = [
+        *EARLIER_MESSAGES,
+        make_message(4, "Und bei zwölf Leuten?", run="run_2"),
+        make_message(5, "Nein.", ALPHA, run="run_2"),
+    ]
+    assert format_request(build_model_request(plan, BETA, blind(log, "beta", "run_2"))) == snapshot("""\
 [system]
 You are a carpenter of forty years.
 
@@ -210,7 +223,9 @@ Und bei zwölf Leuten?
 
 def test_consensus() -> None:
     plan = RunPlan(mode="consensus", participants=(ALPHA, BETA), language="en")
-    assert shown(build_model_request(plan, ALPHA, everything(EARLIER, "alpha", "run_1"))) == snapshot("""\
+    assert format_request(
+        build_model_request(plan, ALPHA, everything(EARLIER_MESSAGES, "alpha", "run_1"))
+    ) == snapshot("""\
 [system]
 You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
 
@@ -236,7 +251,7 @@ It takes more room.
 def test_auto_continue() -> None:
     plan = RunPlan(mode="continue", participants=(ALPHA, BETA), language="en")
     instruction = load_template("go_on_together")
-    assert shown(build_model_request(plan, ALPHA, EARLIER, instruction)) == snapshot("""\
+    assert format_request(build_model_request(plan, ALPHA, EARLIER_MESSAGES, instruction)) == snapshot("""\
 [system]
 You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
 
@@ -263,7 +278,9 @@ Nobody has asked anything new: the discussion goes on by itself, and it is your 
 
 def test_auto_continue_alone() -> None:
     plan = RunPlan(mode="continue", participants=(ALPHA,))
-    assert shown(build_model_request(plan, ALPHA, EARLIER[:2], load_template("go_on_alone"))) == snapshot("""\
+    assert format_request(
+        build_model_request(plan, ALPHA, EARLIER_MESSAGES[:2], load_template("go_on_alone"))
+    ) == snapshot("""\
 [user]
 Is a round table better?
 
@@ -277,7 +294,7 @@ Nobody has asked anything new: think further by yourself. Go deeper into what yo
 
 def test_one_who_would_have_the_last_word_is_given_the_floor_again() -> None:
     plan = RunPlan(mode="consensus", participants=(ALPHA,))
-    assert shown(build_model_request(plan, ALPHA, EARLIER[:2])) == snapshot("""\
+    assert format_request(build_model_request(plan, ALPHA, EARLIER_MESSAGES[:2])) == snapshot("""\
 [user]
 Is a round table better?
 
@@ -291,7 +308,9 @@ Nobody has spoken since. It is your turn again: take the next step from where yo
 
 def test_one_who_would_have_the_first_word_is_told_that_there_was_more() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
-    assert shown(build_model_request(plan, ALPHA, [EARLIER[1], said(4, "Go on.")])) == snapshot("""\
+    assert format_request(
+        build_model_request(plan, ALPHA, [EARLIER_MESSAGES[1], make_message(4, "Go on.")])
+    ) == snapshot("""\
 [user]
 (The discussion began earlier; what came before this is not shown to you.)
 
@@ -305,8 +324,8 @@ Go on.
 
 def test_who_broke_off_is_said_to_have_broken_off() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
-    cut = replace(EARLIER[2], content="It takes mo", status="partial")
-    assert pieces(build_model_request(plan, ALPHA, [cut]))[0] == (
+    cut = replace(EARLIER_MESSAGES[2], content="It takes mo", status="partial")
+    assert text_parts(build_model_request(plan, ALPHA, [cut]))[0] == (
         "user",
         "Beta said, and was cut off:\n\nIt takes mo",
     )
@@ -314,8 +333,8 @@ def test_who_broke_off_is_said_to_have_broken_off() -> None:
 
 def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
-    summary = replace(said(4, "Round."), role="synthesis")
-    assert pieces(build_model_request(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
+    summary = replace(make_message(4, "Round."), role="synthesis")
+    assert text_parts(build_model_request(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
 
 
 @pytest.mark.parametrize(
@@ -358,7 +377,7 @@ def test_material_stands_before_the_words_it_came_with() -> None:
     asked = build_question("What is it?", "one\ntwo", [picture])
     *material, _ = asked.parts
     attached = {"msg_1": tuple(map(Attachment, material)), "msg_2": (Attachment(Text("Beta's own")),)}
-    seen = [said(1, "What is it?"), said(2, "A cat.", BETA)]
+    seen = [make_message(1, "What is it?"), make_message(2, "A cat.", BETA)]
     request = build_model_request(
         RunPlan(mode="single", participants=(ALPHA,)), ALPHA, seen, attachments=attached
     )
@@ -367,6 +386,6 @@ def test_material_stands_before_the_words_it_came_with() -> None:
 
 def test_a_participant_is_asked_as_it_is_set_up() -> None:
     who = Participant("x", "X", "a/one", temperature=0.5, max_tokens=7, thinking="low")
-    request = build_model_request(RunPlan(mode="single", participants=(who,)), who, [EARLIER[0]])
+    request = build_model_request(RunPlan(mode="single", participants=(who,)), who, [EARLIER_MESSAGES[0]])
     asked = (request.model, request.temperature, request.max_tokens, request.thinking)
     assert asked == ("a/one", 0.5, 7, "low")

@@ -22,7 +22,7 @@ Traceback (most recent call last):
 ValueError: invalid literal for int() with base 10: 'fünf'
 """
 
-UNSURE = [
+NON_SENTENCES = [
     "",
     " \n\t",
     "ok",
@@ -80,7 +80,7 @@ UNSURE = [
     "```\nWas ist der Sinn des Lebens?\n```",
 ]
 
-ENGLISH = [
+ENGLISH_TEXTS = [
     "What is a moot?",
     "Rust or Go?",
     "Tabs or spaces?",
@@ -99,7 +99,7 @@ ENGLISH = [
     "𝓗𝓮𝓵𝓵𝓸 there, how are you?",
 ]
 
-OTHERS = [
+TEXTS_BY_LANGUAGE = [
     ("de", "Was ist der Sinn des Lebens?"),
     ("de", "Wie geht es dir?"),
     ("de", "WAS IST DAS?"),
@@ -171,22 +171,22 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text", UNSURE)
+@pytest.mark.parametrize("text", NON_SENTENCES)
 def test_what_is_no_sentence_counts_as_english(text: str) -> None:
     assert detect_language(text) == "en"
 
 
-@pytest.mark.parametrize("text", ENGLISH)
+@pytest.mark.parametrize("text", ENGLISH_TEXTS)
 def test_english_is_english_whatever_names_it_drops(text: str) -> None:
     assert detect_language(text) == "en"
 
 
-@pytest.mark.parametrize(("code", "text"), OTHERS)
+@pytest.mark.parametrize(("code", "text"), TEXTS_BY_LANGUAGE)
 def test_a_short_sentence_tells_its_language(code: str, text: str) -> None:
     assert detect_language(text) == code
 
 
-@pytest.mark.parametrize(("code", "text"), [(code, text) for code, text in OTHERS if " " in text])
+@pytest.mark.parametrize(("code", "text"), [(code, text) for code, text in TEXTS_BY_LANGUAGE if " " in text])
 def test_a_long_text_tells_its_language_too(code: str, text: str) -> None:
     assert detect_language(f"{text}\r\n\n" * 100) == code
 

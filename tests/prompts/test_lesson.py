@@ -20,7 +20,7 @@ from moot.types.action_docs import describe_actions
 from moot.types.chunks import Text
 from moot.types.discussions import Message
 from moot.types.events import TurnStatus
-from moot.types.modes import Directed, LessonRole
+from moot.types.modes import DirectedOptions, LessonRole
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 from moot.whiteboard.state import EMPTY_BOARD
@@ -28,13 +28,13 @@ from moot.whiteboard.state import EMPTY_BOARD
 MIRA = Participant("mira", "Mira", "a/one", role="teacher")
 TOM = Participant("tom", "Tom", "a/one", role="student")
 LI = Participant("li", "Li", "a/one")
-PLAN = RunPlan(mode="directed", participants=(MIRA, TOM, LI), directed=Directed(topic="Squares"))
-DRAWN = '[{"type":"action","name":"wb_draw_text","params":{"content":"1 + 3","x":50.0,"y":40.0,"elementId":"sum"}},{"type":"text","content":"Look at this."}]'
+PLAN = RunPlan(mode="directed", participants=(MIRA, TOM, LI), directed=DirectedOptions(topic="Squares"))
+DRAWING_ITEMS = '[{"type":"action","name":"wb_draw_text","params":{"content":"1 + 3","x":50.0,"y":40.0,"elementId":"sum"}},{"type":"text","content":"Look at this."}]'
 
 
-def said(
-    who: Participant | None,
-    words: str,
+def make_message(
+    participant: Participant | None,
+    text: str,
     turn: int = 0,
     *,
     script: str | None = None,
@@ -43,14 +43,14 @@ def said(
     run: str = "run_1",
 ) -> Message:
     return Message(
-        id=f"msg_{who.id if who else 'user'}_{turn}",
+        id=f"msg_{participant.id if participant else 'user'}_{turn}",
         discussion="dis_1",
         run=run,
-        role="assistant" if who else "user",
-        content=words,
-        participant=who.id if who else None,
-        name=who.name if who else None,
-        stage="turn" if who else None,
+        role="assistant" if participant else "user",
+        content=text,
+        participant=participant.id if participant else None,
+        name=participant.name if participant else None,
+        stage="turn" if participant else None,
         round=turn,
         script=script,
         status=status,
@@ -59,13 +59,17 @@ def said(
     )
 
 
-LOG = [
-    said(None, "Why do they add up to squares?"),
-    said(MIRA, "Look at this.", script=DRAWN),
-    said(None, "The board is empty.", 1, hidden=True),
-    said(TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"),
-    said(LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'),
-    said(LI, "Nor do I.", 3),
+MESSAGES = [
+    make_message(None, "Why do they add up to squares?"),
+    make_message(MIRA, "Look at this.", script=DRAWING_ITEMS),
+    make_message(None, "The board is empty.", 1, hidden=True),
+    make_message(
+        TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"
+    ),
+    make_message(
+        LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'
+    ),
+    make_message(LI, "Nor do I.", 3),
 ]
 
 
@@ -123,7 +127,7 @@ def test_whoever_is_alone_is_told_of_nobody_and_without_a_topic_of_none() -> Non
 
 
 def test_a_brief_tells_what_is_on_the_board_and_what_the_others_said() -> None:
-    assert lesson_instructions(LOG, "run_1", "tom", 10_000) == snapshot("""\
+    assert lesson_instructions(MESSAGES, "run_1", "tom", 10_000) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 1 element:
 - sum: text "1 + 3", at (50, 40), 400 x 100, by Mira
 
@@ -136,13 +140,13 @@ It is your turn. Answer with the array.\
 
 
 def test_the_first_brief_tells_of_nobody() -> None:
-    told = lesson_instructions(LOG[:1], "run_1", "mira", 10_000)
+    told = lesson_instructions(MESSAGES[:1], "run_1", "mira", 10_000)
     assert "already" not in told
     assert told == render_lesson_state(EMPTY_BOARD, [], {})
 
 
 def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
-    log = [said(LI, "Long ago.", run="run_0"), said(MIRA, "word " * 100)]
+    log = [make_message(LI, "Long ago.", run="run_0"), make_message(MIRA, "word " * 100)]
     told = lesson_instructions(log, "run_1", "tom", 10_000)
     assert "Long ago" not in told
     assert "- Mira: " + ("word " * 20).strip() in told
@@ -150,7 +154,7 @@ def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
 
 
 def test_own_turns_come_back_as_the_array_and_the_others_under_their_names() -> None:
-    request = build_model_request(PLAN, TOM, in_lesson(LOG, "tom", "run_1"))
+    request = build_model_request(PLAN, TOM, in_lesson(MESSAGES, "tom", "run_1"))
     told = [
         (message.role, [part.text for part in message.parts if isinstance(part, Text)])
         for message in request.messages
@@ -186,32 +190,34 @@ Nor do I.\
 
 
 def test_a_turn_without_words_comes_back_too() -> None:
-    silent = said(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
-    seen = in_lesson([LOG[0], silent], "tom", "run_1")
+    silent = make_message(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
+    seen = in_lesson([MESSAGES[0], silent], "tom", "run_1")
     assert silent in seen
-    assert silent not in in_lesson([LOG[0], silent], "mira", "run_1"), "others see what it did on the board"
+    assert silent not in in_lesson([MESSAGES[0], silent], "mira", "run_1"), (
+        "others see what it did on the board"
+    )
 
 
 def test_what_was_said_before_there_was_an_array_comes_back_as_one() -> None:
-    (told,) = own_turn_pieces(said(TOM, 'He said "so".'))
+    (told,) = own_turn_pieces(make_message(TOM, 'He said "so".'))
     assert isinstance(told.part, Text)
     assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
 
 
 @pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
 def test_whoever_was_interrupted_is_told_so(status: TurnStatus) -> None:
-    spoken, told = own_turn_pieces(said(TOM, "I do", status=status))
+    spoken, told = own_turn_pieces(make_message(TOM, "I do", status=status))
     assert (spoken.role, told.role) == ("assistant", "user")
     assert "You were interrupted here" in str(told.part)
 
 
 def test_the_board_is_what_all_turns_but_failed_ones_have_drawn() -> None:
-    (element,) = replay_messages(LOG).elements
+    (element,) = replay_messages(MESSAGES).elements
     assert (element.id, element.by) == ("sum", "mira")
 
 
 def test_what_was_done_in_a_turn_is_named() -> None:
-    assert [turn_action_names(message) for message in LOG if message.participant] == [
+    assert [turn_action_names(message) for message in MESSAGES if message.participant] == [
         ("wb_draw_text",),
         (),
         (),
@@ -221,6 +227,6 @@ def test_what_was_done_in_a_turn_is_named() -> None:
 
 def test_what_was_drawn_for_one_alone_is_on_nobody_else_s_board() -> None:
     drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
-    log = [replace(said(MIRA, "Look.", script=drew), audience=("mira",)), said(LI, "What?")]
+    log = [replace(make_message(MIRA, "Look.", script=drew), audience=("mira",)), make_message(LI, "What?")]
     assert "Secret" in lesson_instructions(log, "run_1", "mira", 10_000)
     assert "Secret" not in lesson_instructions(log, "run_1", "tom", 10_000)

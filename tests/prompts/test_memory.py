@@ -26,60 +26,66 @@ from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
 
 NOW = 1_000_000.0
-BEFORE = MemorySummary(
+EARLIER_SUMMARY = MemorySummary(
     words="Ada plans a tea for six.", discussions=("dis_1",), upto=NOW - 50, created_at=NOW - 40
 )
 
 
-def said(words: str, at: float = 0.0, who: str | None = None, **more: object) -> Message:
+def make_message(
+    text: str, seconds_after_now: float = 0.0, participant_id: str | None = None, **fields: object
+) -> Message:
     message = Message(
-        id=f"msg_{words}",
+        id=f"msg_{text}",
         discussion="dis_1",
         run="run_1",
-        role="assistant" if who else "user",
-        content=words,
-        participant=who,
-        name=who.title() if who else None,
-        created_at=NOW + at,
+        role="assistant" if participant_id else "user",
+        content=text,
+        participant=participant_id,
+        name=participant_id.title() if participant_id else None,
+        created_at=NOW + seconds_after_now,
     )
-    return replace(message, **more)
+    return replace(message, **fields)
 
 
-def remembered(words: str, at: float = 0.0, name: str | None = None, **more: object) -> MemoryEntry:
-    return replace(MemoryEntry(discussion="dis_1", name=name, text=words, said_at=NOW + at), **more)
+def make_memory_entry(
+    text: str, seconds_after_now: float = 0.0, name: str | None = None, **fields: object
+) -> MemoryEntry:
+    return replace(
+        MemoryEntry(discussion="dis_1", name=name, text=text, said_at=NOW + seconds_after_now), **fields
+    )
 
 
 def test_words_are_remembered_with_who_said_them_and_details_by_whoever_noted_them() -> None:
-    told = [said("Ada: Tea?"), said("With pleasure.", 1, "alpha", details="Six cups.")]
+    told = [make_message("Ada: Tea?"), make_message("With pleasure.", 1, "alpha", details="Six cups.")]
     assert memory_entries(told, "alpha") == [
-        remembered("Ada: Tea?"),
-        remembered("With pleasure.", 1, "Alpha", details="Six cups."),
+        make_memory_entry("Ada: Tea?"),
+        make_memory_entry("With pleasure.", 1, "Alpha", details="Six cups."),
     ]
     assert memory_entries(told, "beta")[1].details == ""
 
 
 def test_what_was_not_for_somebody_is_not_remembered() -> None:
     told = [
-        said("For Beta.", audience=("beta",)),
-        said("Nothing.", who="beta", status="failed"),
-        said("A brief.", hidden=True),
-        said("For all."),
+        make_message("For Beta.", audience=("beta",)),
+        make_message("Nothing.", participant_id="beta", status="failed"),
+        make_message("A brief.", hidden=True),
+        make_message("For all."),
     ]
     assert [one.text for one in memory_entries(told, "alpha")] == ["For all."]
 
 
 def test_the_last_ten_are_kept_and_the_others_fall_out() -> None:
-    known = [remembered(str(n), n) for n in range(MAX_ENTRIES + 3)]
+    known = [make_memory_entry(str(n), n) for n in range(MAX_ENTRIES + 3)]
     assert [one.text for one in recent_entries(known, NOW + 20)] == [
         str(n) for n in range(3, MAX_ENTRIES + 3)
     ]
     assert [one.text for one in entries_to_summarize(known, None, NOW + 20)] == ["0", "1", "2"]
-    covered = replace(BEFORE, upto=NOW + 1)
+    covered = replace(EARLIER_SUMMARY, upto=NOW + 1)
     assert [one.text for one in entries_to_summarize(known, covered, NOW + 20)] == ["2"]
 
 
 def test_after_twelve_hours_words_fall_out_and_after_a_day_they_are_gone() -> None:
-    known = [remembered("once"), remembered("lately", 10)]
+    known = [make_memory_entry("once"), make_memory_entry("lately", 10)]
     assert recent_entries(known, NOW + ENTRY_LIFETIME_SECONDS) == known
     assert recent_entries(known, NOW + ENTRY_LIFETIME_SECONDS + 5) == known[1:]
     assert entries_to_summarize(known, None, NOW + ENTRY_LIFETIME_SECONDS + 5) == known[:1]
@@ -87,31 +93,41 @@ def test_after_twelve_hours_words_fall_out_and_after_a_day_they_are_gone() -> No
 
 
 def test_a_summary_is_kept_for_a_day() -> None:
-    assert "six" in render_memory([], BEFORE, "dis_2", BEFORE.created_at + SUMMARY_LIFETIME_SECONDS)
-    assert render_memory([], BEFORE, "dis_2", BEFORE.created_at + SUMMARY_LIFETIME_SECONDS + 1) == ""
+    assert "six" in render_memory(
+        [], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS
+    )
+    assert (
+        render_memory([], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS + 1)
+        == ""
+    )
 
 
 def test_what_the_discussion_shows_is_not_said_twice_but_details_are_told() -> None:
-    known = [remembered("Ada: Tea?"), remembered("Yes.", 1, "Alpha", details="Six cups.")]
-    assert render_memory(known[:1], BEFORE, "dis_1", NOW) == ""
-    told = render_memory(known, BEFORE, "dis_1", NOW)
+    known = [make_memory_entry("Ada: Tea?"), make_memory_entry("Yes.", 1, "Alpha", details="Six cups.")]
+    assert render_memory(known[:1], EARLIER_SUMMARY, "dis_1", NOW) == ""
+    told = render_memory(known, EARLIER_SUMMARY, "dis_1", NOW)
     assert "Six cups." in told
     assert not any(words in told for words in ("Tea?", "Yes.", "plans"))
 
 
 def test_a_summary_of_several_discussions_is_told_in_each() -> None:
-    both = make_memory_summary("Tea, then cake.", BEFORE, [remembered("Cake?", discussion="dis_2")], NOW)
+    both = make_memory_summary(
+        "Tea, then cake.", EARLIER_SUMMARY, [make_memory_entry("Cake?", discussion="dis_2")], NOW
+    )
     assert (both.discussions, both.upto) == (("dis_1", "dis_2"), NOW)
     assert all("cake" in render_memory([], both, one, NOW) for one in ("dis_1", "dis_2", "dis_3"))
 
 
 def test_the_whole_prompt() -> None:
-    known = [remembered("Ada: Tea?"), remembered("With\npleasure.", 1, "Alpha", details="Six cups.")]
+    known = [
+        make_memory_entry("Ada: Tea?"),
+        make_memory_entry("With\npleasure.", 1, "Alpha", details="Six cups."),
+    ]
     plan = RunPlan(
         mode="single",
         participants=make_participants(("a/one",)),
         language="en",
-        memories={"alpha": render_memory(known, BEFORE, "dis_2", NOW)},
+        memories={"alpha": render_memory(known, EARLIER_SUMMARY, "dis_2", NOW)},
     )
     assert build_system_prompt(plan, plan.participants[0]) == snapshot("""\
 Write in English, whatever language the material is in. If the person asks for another language, or goes on in another one, change to that.
@@ -131,15 +147,15 @@ Details that you noted beside your answers:
 
 
 def test_what_a_clerk_is_asked() -> None:
-    fallen = [remembered("Ada: Tea?"), remembered("Yes.", 1, "Alpha", details="Six cups.")]
-    assert memory_summary_request(BEFORE, fallen).messages[0].parts == snapshot(
+    fallen = [make_memory_entry("Ada: Tea?"), make_memory_entry("Yes.", 1, "Alpha", details="Six cups.")]
+    assert memory_summary_request(EARLIER_SUMMARY, fallen).messages[0].parts == snapshot(
         (Text(text="Ada plans a tea for six.\n- Ada: Tea?\n- Alpha: Yes.\nAlpha noted: Six cups."),)
     )
 
 
-@given(st.lists(st.text(max_size=600), min_size=1), st.one_of(st.none(), st.just(BEFORE)))
+@given(st.lists(st.text(max_size=600), min_size=1), st.one_of(st.none(), st.just(EARLIER_SUMMARY)))
 def test_a_summary_is_never_too_long(words: list[str], before: MemorySummary | None) -> None:
-    fallen = [remembered(one, n) for n, one in enumerate(words)]
+    fallen = [make_memory_entry(one, n) for n, one in enumerate(words)]
     plain = summarize_without_model(before, fallen)
     assert len(plain) <= MAX_SUMMARY_CHARACTERS
     assert len(make_memory_summary("".join(words), before, fallen, NOW).words) <= MAX_SUMMARY_CHARACTERS

@@ -24,51 +24,58 @@ from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
-from tests.prompts.advising import BETA, PARTICIPANTS, Consulted, Told, consultations
-from tests.prompts.logs import Log, costly, logs
+from tests.prompts.advising import BETA, PARTICIPANTS, AdvisorScenario, DiscussionBuilder, advisor_scenarios
+from tests.prompts.logs import DiscussionScenario, discussion_scenarios, fewer_examples
 
-FILE = Attachment(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
-NOTES = Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
-RECAP = Attachment(Text("Earlier: round."), "recap", "On tables")
+IMAGE_ATTACHMENT = Attachment(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
+TEXT_ATTACHMENT = Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
+SUMMARY_ATTACHMENT = Attachment(Text("Earlier: round."), "recap", "On tables")
 
 
-def enclosed(said: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
+def attach_to_messages(messages: tuple[Message, ...]) -> dict[str, tuple[Attachment, ...]]:
     """Let something come with every other message."""
-    return {one.id: (RECAP, NOTES, FILE) for one in said if one.number % 2}
+    return {
+        one.id: (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT) for one in messages if one.number % 2
+    }
 
 
-def joined(made: list[PromptPiece], request: ModelRequest) -> ModelRequest:
-    return replace(request, system=system_text(made), messages=group_into_messages(made))
+def join_pieces(prompt_pieces: list[PromptPiece], request: ModelRequest) -> ModelRequest:
+    return replace(request, system=system_text(prompt_pieces), messages=group_into_messages(prompt_pieces))
 
 
 class TestAnyPrompt:
-    @costly
-    @given(logs(), st.sampled_from(list(VIEWS.values())), st.sampled_from(["", "Go on."]), st.booleans())
+    @fewer_examples
+    @given(
+        discussion_scenarios(),
+        st.sampled_from(list(VIEWS.values())),
+        st.sampled_from(["", "Go on."]),
+        st.booleans(),
+    )
     def test_is_its_pieces_joined_in_every_mode(
-        self, log: Log, view: View, instruction: str, directed: bool
+        self, log: DiscussionScenario, view: View, instruction: str, directed: bool
     ) -> None:
         plan = replace(log.plan, mode="directed") if directed else log.plan
-        seen, attached = view(log.said, log.who.id, log.run), enclosed(log.said)
-        made = build_pieces(plan, log.who, seen, instruction, attached)
-        request = build_model_request(plan, log.who, seen, instruction, attached)
-        assert joined(made, request) == request
+        seen, attached = view(log.messages, log.participant.id, log.run), attach_to_messages(log.messages)
+        made = build_pieces(plan, log.participant, seen, instruction, attached)
+        request = build_model_request(plan, log.participant, seen, instruction, attached)
+        assert join_pieces(made, request) == request
 
-    @costly
-    @given(consultations(), st.sampled_from(["", "Go on."]))
+    @fewer_examples
+    @given(advisor_scenarios(), st.sampled_from(["", "Go on."]))
     def test_is_its_pieces_joined_also_where_it_is_cut_to_a_window(
-        self, log: Consulted, instruction: str
+        self, log: AdvisorScenario, instruction: str
     ) -> None:
-        seen, attached = advised(log.said, log.who.id, log.run), enclosed(log.said)
-        made = build_pieces(log.plan, log.who, seen, instruction, attached)
-        request = build_model_request(log.plan, log.who, seen, instruction, attached)
-        assert joined(made, request) == request
+        seen, attached = advised(log.messages, log.participant.id, log.run), attach_to_messages(log.messages)
+        made = build_pieces(log.plan, log.participant, seen, instruction, attached)
+        request = build_model_request(log.plan, log.participant, seen, instruction, attached)
+        assert join_pieces(made, request) == request
 
-    @costly
-    @given(logs(), st.sampled_from(list(VIEWS.values())))
-    def test_can_be_put_together_by_whoever_is_shown_it(self, log: Log, view: View) -> None:
-        seen = view(log.said, log.who.id, log.run)
-        parts = build_prompt_parts("a/one", build_pieces(log.plan, log.who, seen)).parts
-        request = build_model_request(log.plan, log.who, seen)
+    @fewer_examples
+    @given(discussion_scenarios(), st.sampled_from(list(VIEWS.values())))
+    def test_can_be_put_together_by_whoever_is_shown_it(self, log: DiscussionScenario, view: View) -> None:
+        seen = view(log.messages, log.participant.id, log.run)
+        parts = build_prompt_parts("a/one", build_pieces(log.plan, log.participant, seen)).parts
+        request = build_model_request(log.plan, log.participant, seen)
         assert request.system == "\n\n".join(part.text for part in parts if part.role == "system")
         told = groupby((part for part in parts if part.role != "system"), key=lambda part: part.role)
         assert [(role, [part.text for part in some]) for role, some in told] == [
@@ -76,18 +83,20 @@ class TestAnyPrompt:
             for message in request.messages
         ]
 
-    @costly
-    @given(logs(), st.sampled_from(list(VIEWS.values())))
-    def test_says_of_all_words_where_they_were_said_and_by_whom(self, log: Log, view: View) -> None:
-        seen = view(log.said, log.who.id, log.run)
+    @fewer_examples
+    @given(discussion_scenarios(), st.sampled_from(list(VIEWS.values())))
+    def test_says_of_all_words_where_they_were_said_and_by_whom(
+        self, log: DiscussionScenario, view: View
+    ) -> None:
+        seen = view(log.messages, log.participant.id, log.run)
         by_id = {one.id: one for one in seen}
-        for piece in build_pieces(log.plan, log.who, seen, "", enclosed(log.said)):
+        for piece in build_pieces(log.plan, log.participant, seen, "", attach_to_messages(log.messages)):
             if piece.origin in {"own", "message"}:
                 message = by_id[piece.message or ""]
                 assert isinstance(piece.part, Text)
                 assert piece.part.text.endswith(message.content)
                 assert piece.name == message.name
-                assert (piece.origin == "own") == (message.participant == log.who.id)
+                assert (piece.origin == "own") == (message.participant == log.participant.id)
             elif piece.origin in {"file", "recap"}:
                 assert by_id[piece.message or ""].role == "user"
             elif piece.origin == "instruction":
@@ -96,8 +105,8 @@ class TestAnyPrompt:
                 assert piece.message is None
 
 
-def origins(made: list[PromptPiece]) -> list[tuple[str, str, str | None]]:
-    return [(piece.role, piece.origin, piece.name) for piece in made]
+def piece_origins(prompt_pieces: list[PromptPiece]) -> list[tuple[str, str, str | None]]:
+    return [(piece.role, piece.origin, piece.name) for piece in prompt_pieces]
 
 
 def test_every_layer_and_every_enclosure_is_told_apart() -> None:
@@ -114,8 +123,10 @@ def test_every_layer_and_every_enclosure_is_told_apart() -> None:
         Message(id="m2", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name),
         Message(id="m3", discussion="d", role="assistant", content="No.", participant=other.id, name="Beta"),
     ]
-    made = build_pieces(plan, who, seen, "Go on.", {"m1": (RECAP, NOTES, FILE)})
-    assert origins(made) == [
+    made = build_pieces(
+        plan, who, seen, "Go on.", {"m1": (SUMMARY_ATTACHMENT, TEXT_ATTACHMENT, IMAGE_ATTACHMENT)}
+    )
+    assert piece_origins(made) == [
         ("system", "persona", None),
         ("system", "mode", None),
         ("system", "project", None),
@@ -134,7 +145,7 @@ def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
     (who,) = make_participants(("a/one",))
     own = Message(id="m", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name)
     made = build_pieces(RunPlan(mode="single", participants=(who,)), who, [own])
-    assert origins(made) == [
+    assert piece_origins(made) == [
         ("user", "filler", None),
         ("assistant", "own", "Alpha"),
         ("user", "filler", None),
@@ -142,12 +153,12 @@ def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
 
 
 def test_what_other_advisors_said_is_a_reference_and_a_brief_is_an_instruction() -> None:
-    told = Told().asks("Why?")
+    told = DiscussionBuilder().add_user_message("Why?")
     for who in PARTICIPANTS:
-        told.says(who, "So.")
-    told.asks("And now?").briefs(BETA, "Reply to the others.")
+        told.add_answer(who, "So.")
+    told.add_user_message("And now?").add_instructions(BETA, "Reply to the others.")
     plan = RunPlan(mode="advisors", participants=PARTICIPANTS)
-    made = build_pieces(plan, BETA, advised(told.said, BETA.id, told.run))
+    made = build_pieces(plan, BETA, advised(told.messages, BETA.id, told.run))
     assert [piece.origin for piece in made] == [
         *("mode", "message", "own", "reference", "message", "instruction"),
     ]
@@ -172,7 +183,7 @@ def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() 
 def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
     made = [
         PromptPiece("system", "mode", Text("x" * 40)),
-        PromptPiece("user", "file", FILE.part, "cat.png", "m", 4),
+        PromptPiece("user", "file", IMAGE_ATTACHMENT.part, "cat.png", "m", 4),
     ]
     told = build_prompt_parts("a/one", made, rate)
     assert (told.model, told.tokens) == ("a/one", estimate_tokens("x" * 40, rate) + TOKENS_PER_FILE)

@@ -12,7 +12,7 @@ PICTURE = File("cat.png", "image/png", b"\x89PNG\r\n\x1a\n")
 NOTES = File("notes.md", "text/plain", b"# Notes\n\n```python\nprint('round')\n```\n")
 
 
-def rendered(message: ModelMessage) -> str:
+def message_text(message: ModelMessage) -> str:
     return "\n\n".join(part.text if isinstance(part, Text) else f"({part})" for part in message.parts)
 
 
@@ -24,7 +24,7 @@ def test_a_whole_question() -> None:
     asked = build_question(
         "What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")]
     )
-    assert rendered(asked) == snapshot("""\
+    assert message_text(asked) == snapshot("""\
 notes.md:
 ````
 # Notes
@@ -60,7 +60,7 @@ def test_a_picture_is_left_as_it_is() -> None:
 
 
 def test_nothing_piped_is_not_mentioned() -> None:
-    assert "Standard input" not in rendered(build_question("Well?", ""))
+    assert "Standard input" not in message_text(build_question("Well?", ""))
 
 
 @given(st.lists(st.sampled_from(["`", "```", "`````", "words", " ", "\n"])).map("".join))

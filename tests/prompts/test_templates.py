@@ -5,11 +5,11 @@ import pytest
 
 from moot.prompts.templates import load_template, render_template
 
-PART = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
+PERSONA_FIELDS = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
 
 
 def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
-    assert render_template("part", PART) == (
+    assert render_template("part", PERSONA_FIELDS) == (
         "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
     )
 

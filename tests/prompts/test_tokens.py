@@ -29,7 +29,7 @@ def test_lines_become_one() -> None:
 texts = st.lists(st.text(st.sampled_from("ab \n"), max_size=60), max_size=8)
 
 
-class TestFitted:
+class TestFitTexts:
     @given(texts, st.integers(0, 300))
     def test_all_of_them_fit_if_there_is_room_for_a_character_each(self, some: list[str], room: int) -> None:
         fit = fit_texts(some, room)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from moot.providers.local import LocalProvider
-from tests.providers.loading import LoadedProvider
+from tests.providers.loading import PreloadedLocalProvider
 
 
 @pytest.fixture(scope="session")
-def loaded() -> Iterator[list[Any]]:
+def loaded_server() -> Iterator[list[Any]]:
     """Load the demonstration model into a list that is emptied at the end, so that the model is freed in time."""
     held = [LocalProvider()._load_server()]
     yield held
@@ -18,7 +18,7 @@ def loaded() -> Iterator[list[Any]]:
 
 
 @pytest.fixture
-async def local(loaded: list[Any]) -> AsyncIterator[LocalProvider]:
-    provider = LoadedProvider(loaded)
+async def local_provider(loaded_server: list[Any]) -> AsyncIterator[LocalProvider]:
+    provider = PreloadedLocalProvider(loaded_server)
     yield provider
     await provider.aclose()

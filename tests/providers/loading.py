@@ -5,12 +5,12 @@ from typing import Any
 from moot.providers.local import LocalProvider
 
 
-class LoadedProvider(LocalProvider):
+class PreloadedLocalProvider(LocalProvider):
     """`loaded` holds the model; all else is the product's own."""
 
-    def __init__(self, loaded: list[Any]) -> None:
+    def __init__(self, loaded_server: list[Any]) -> None:
         super().__init__()
-        self._loaded = loaded
+        self._loaded_server = loaded_server
 
     def _load_server(self) -> Any:
-        return self._loaded[0]
+        return self._loaded_server[0]

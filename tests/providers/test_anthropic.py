@@ -10,24 +10,24 @@ from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, Tool
 from moot.types.model_info import Profile
 from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant_message, user_message
 
-START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
+START_FRAME = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
 
 
-def read(*frames: dict[str, Any]) -> list[Chunk]:
+def decode_chunks(*frames: dict[str, Any]) -> list[Chunk]:
     reader = AnthropicStreamDecoder("lab")
     chunks = [chunk for frame in frames for chunk in reader.decode_frame(json.dumps(frame).encode())]
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
-def block(**fields: object) -> dict[str, Any]:
+def block_start_frame(**fields: object) -> dict[str, Any]:
     return {"type": "content_block_start", "index": 0, "content_block": fields}
 
 
-def delta(**fields: object) -> dict[str, Any]:
+def block_delta_frame(**fields: object) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": 0, "delta": fields}
 
 
-def ended(reason: str, output: int = 7) -> tuple[dict[str, Any], dict[str, Any]]:
+def end_frames(reason: str, output: int = 7) -> tuple[dict[str, Any], dict[str, Any]]:
     finish = {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": output}}
     return finish, {"type": "message_stop"}
 
@@ -119,17 +119,17 @@ def test_older_models_get_a_thinking_budget_on_top() -> None:
 
 
 def test_text_thinking_and_usage_in_two_halves() -> None:
-    assert read(
-        START,
+    assert decode_chunks(
+        START_FRAME,
         {"type": "ping"},
-        block(type="thinking", thinking=""),
-        delta(type="thinking_delta", thinking="hm"),
-        delta(type="signature_delta", signature="proof"),
+        block_start_frame(type="thinking", thinking=""),
+        block_delta_frame(type="thinking_delta", thinking="hm"),
+        block_delta_frame(type="signature_delta", signature="proof"),
         {"type": "content_block_stop", "index": 0},
-        block(type="text", text=""),
-        delta(type="text_delta", text="Yes."),
+        block_start_frame(type="text", text=""),
+        block_delta_frame(type="text_delta", text="Yes."),
         {"type": "content_block_stop", "index": 0},
-        *ended("end_turn"),
+        *end_frames("end_turn"),
     ) == [
         Usage(input=105, output=1, cached=90, cache_written=10),
         Thought("hm"),
@@ -141,44 +141,44 @@ def test_text_thinking_and_usage_in_two_halves() -> None:
 
 
 def test_tool_use() -> None:
-    chunks = read(
-        block(type="tool_use", id="t1", name="look", input={}),
-        delta(type="input_json_delta", partial_json='{"at"'),
-        delta(type="input_json_delta", partial_json=": 1}"),
+    chunks = decode_chunks(
+        block_start_frame(type="tool_use", id="t1", name="look", input={}),
+        block_delta_frame(type="input_json_delta", partial_json='{"at"'),
+        block_delta_frame(type="input_json_delta", partial_json=": 1}"),
         {"type": "content_block_stop", "index": 0},
-        *ended("tool_use"),
+        *end_frames("tool_use"),
     )
     assert chunks[-2:] == [ToolCall("t1", "look", '{"at": 1}'), Done("tool_calls")]
 
 
 def test_a_cut_call_is_never_a_call() -> None:
-    chunks = read(
-        block(type="tool_use", id="t1", name="look"),
-        delta(type="input_json_delta", partial_json='{"at"'),
-        *ended("max_tokens"),
+    chunks = decode_chunks(
+        block_start_frame(type="tool_use", id="t1", name="look"),
+        block_delta_frame(type="input_json_delta", partial_json='{"at"'),
+        *end_frames("max_tokens"),
     )
     assert isinstance(chunks[-1], Failed)
     assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
 
 
 def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
-    begun = block(type="tool_use", id="t1", name="delete_all")
+    begun = block_start_frame(type="tool_use", id="t1", name="delete_all")
     stopped = {"type": "content_block_stop", "index": 0}
-    for frames in ([begun, stopped, *ended("max_tokens")], [begun, *ended("tool_use")]):
-        chunks = read(*frames)
+    for frames in ([begun, stopped, *end_frames("max_tokens")], [begun, *end_frames("tool_use")]):
+        chunks = decode_chunks(*frames)
         assert isinstance(chunks[-1], Failed)
         assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
 
 
 def test_a_call_being_written_is_a_sign_of_life() -> None:
     reader = AnthropicStreamDecoder("lab")
-    reader.decode_frame(json.dumps(block(type="tool_use", id="t1", name="look")).encode())
-    frame = json.dumps(delta(type="input_json_delta", partial_json='{"at"')).encode()
+    reader.decode_frame(json.dumps(block_start_frame(type="tool_use", id="t1", name="look")).encode())
+    frame = json.dumps(block_delta_frame(type="input_json_delta", partial_json='{"at"')).encode()
     assert reader.decode_frame(frame) == [Progress(5)]
 
 
 def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
-    (*_, failed) = read(*ended("shrugged"))
+    (*_, failed) = decode_chunks(*end_frames("shrugged"))
     assert isinstance(failed, Failed)
     assert "shrugged" in failed.fault.message
 
@@ -197,19 +197,21 @@ def test_a_text_file_is_a_text_document() -> None:
 
 
 def test_refusal_and_length_are_labelled() -> None:
-    assert read(*ended("refusal"))[-1] == Done("content_filter")
-    assert read(*ended("max_tokens"))[-1] == Done("length")
+    assert decode_chunks(*end_frames("refusal"))[-1] == Done("content_filter")
+    assert decode_chunks(*end_frames("max_tokens"))[-1] == Done("length")
 
 
 def test_an_error_event_is_classified() -> None:
-    (failed,) = read({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    (failed,) = decode_chunks(
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    )
     assert isinstance(failed, Failed)
     assert failed.fault.kind == "overloaded"
 
 
 def test_a_stream_that_stops_early_is_incomplete() -> None:
     reader = AnthropicStreamDecoder("lab")
-    reader.decode_frame(json.dumps(delta(type="text_delta", text="Ye")).encode())
+    reader.decode_frame(json.dumps(block_delta_frame(type="text_delta", text="Ye")).encode())
     (failed,) = reader.final_chunks()
     assert isinstance(failed, Failed)
     assert "incomplete" in failed.fault.message

@@ -10,24 +10,24 @@ from moot.providers.catalog import ProviderConfig
 from moot.providers.embeddings import HttpEmbedder, resolve_embedder
 from moot.providers.registry import Registry
 from moot.types.errors import ProviderError, UnknownModel
-from tests.taking import KEY
+from tests.taking import API_KEY
 
-NAME = "near/nomic"
-BACKWARDS = {
+MODEL_NAME = "near/nomic"
+REVERSED_RESPONSE = {
     "data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5], "object": "x"}]
 }
 
 
-class Server:
+class FakeEmbeddingServer:
     """An OpenAI-compatible server that answers every call for embeddings in the same way."""
 
     def __init__(self, answer: object, status: int = 200) -> None:
         self._answer = answer
         self._status = status
-        self.asked: list[tuple[str, object]] = []
+        self.requests: list[tuple[str, object]] = []
 
     async def handle(self, request: web.Request) -> web.Response:
-        self.asked.append(
+        self.requests.append(
             (request.headers.get("Authorization", ""), msgspec.json.decode(await request.read()))
         )
         body = self._answer if isinstance(self._answer, bytes) else msgspec.json.encode(self._answer)
@@ -35,28 +35,28 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(server: Server, key: str = "") -> AsyncIterator[HttpEmbedder]:
+async def serve_embedder(server: FakeEmbeddingServer, key: str = "") -> AsyncIterator[HttpEmbedder]:
     app = web.Application()
     app.router.add_post("/v1/embeddings", server.handle)
     async with TestServer(app) as served:
         config = ProviderConfig(api="openai", base_url=str(served.make_url("")), key_env="NEAR_KEY")
         async with Registry({"near": config}, {"NEAR_KEY": key}) as registry:
-            yield resolve_embedder(NAME, registry)
+            yield resolve_embedder(MODEL_NAME, registry)
 
 
 async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
-    server = Server(BACKWARDS)
-    async with serving(server) as near:
-        assert near.name == NAME
+    server = FakeEmbeddingServer(REVERSED_RESPONSE)
+    async with serve_embedder(server) as near:
+        assert near.name == MODEL_NAME
         assert await near.embed(["a", "b"]) == [[1.0, 0.5], [0, 1]]
-    assert server.asked == [("", {"model": "nomic", "input": ["a", "b"]})]
+    assert server.requests == [("", {"model": "nomic", "input": ["a", "b"]})]
 
 
 async def test_a_key_goes_along_where_there_is_one() -> None:
-    server = Server(BACKWARDS)
-    async with serving(server, KEY) as near:
+    server = FakeEmbeddingServer(REVERSED_RESPONSE)
+    async with serve_embedder(server, API_KEY) as near:
         await near.embed(["a", "b"])
-    assert server.asked[0][0] == f"Bearer {KEY}"
+    assert server.requests[0][0] == f"Bearer {API_KEY}"
 
 
 @pytest.mark.parametrize(
@@ -73,21 +73,23 @@ async def test_a_key_goes_along_where_there_is_one() -> None:
     ],
 )
 async def test_what_cannot_be_read_is_a_fault_of_the_provider(answer: object) -> None:
-    async with serving(Server(answer)) as near:
+    async with serve_embedder(FakeEmbeddingServer(answer)) as near:
         with pytest.raises(ProviderError, match="near gave no embeddings"):
             await near.embed(["a", "b"])
 
 
 async def test_a_refusal_is_told_without_the_key() -> None:
-    async with serving(Server({"error": {"message": f"bad key {KEY}"}}, status=401), KEY) as near:
+    async with serve_embedder(
+        FakeEmbeddingServer({"error": {"message": f"bad key {API_KEY}"}}, status=401), API_KEY
+    ) as near:
         with pytest.raises(ProviderError, match="Key rejected for near") as error:
             await near.embed(["a"])
     assert error.value.fault.kind == "auth"
-    assert KEY not in str(error.value)
+    assert API_KEY not in str(error.value)
 
 
 async def test_a_server_that_is_gone_is_a_fault_too() -> None:
-    async with serving(Server(BACKWARDS)) as near:
+    async with serve_embedder(FakeEmbeddingServer(REVERSED_RESPONSE)) as near:
         pass
     with pytest.raises(ProviderError, match="is it running"):
         await near.embed(["a"])

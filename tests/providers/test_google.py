@@ -28,7 +28,7 @@ REQUEST = ModelRequest(
 )
 
 
-def read(*frames: dict[str, Any]) -> list[Chunk]:
+def decode_chunks(*frames: dict[str, Any]) -> list[Chunk]:
     reader = GoogleStreamDecoder("lab")
     chunks = [
         chunk for frame in frames for chunk in reader.decode_frame(json.dumps(frame).encode())
@@ -36,8 +36,8 @@ def read(*frames: dict[str, Any]) -> list[Chunk]:
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
-def parts(*parts: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
-    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **more}
+def candidate_frame(*parts: dict[str, Any], finish: str | None = None, **fields: object) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **fields}
 
 
 def test_the_whole_request() -> None:
@@ -104,10 +104,10 @@ def test_thoughts_text_usage_and_the_end() -> None:
         "thoughtsTokenCount": 3,
         "cachedContentTokenCount": 4,
     }
-    assert read(
-        parts({"text": "hm", "thought": True}),
-        parts({"text": "Yes"}),
-        parts({"text": "."}, finish="STOP", usageMetadata=usage),
+    assert decode_chunks(
+        candidate_frame({"text": "hm", "thought": True}),
+        candidate_frame({"text": "Yes"}),
+        candidate_frame({"text": "."}, finish="STOP", usageMetadata=usage),
     ) == [
         Thought("hm"),
         Text("Yes"),
@@ -119,7 +119,7 @@ def test_thoughts_text_usage_and_the_end() -> None:
 
 def test_function_calls_with_their_signature() -> None:
     call = {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "proof"}
-    assert read(parts(call, {"functionCall": {"name": "now"}}, finish="STOP")) == [
+    assert decode_chunks(candidate_frame(call, {"functionCall": {"name": "now"}}, finish="STOP")) == [
         ToolCall("call_1", "look", '{"at": 1}', "proof"),
         ToolCall("call_2", "now", "{}"),
         Done("tool_calls"),
@@ -127,15 +127,15 @@ def test_function_calls_with_their_signature() -> None:
 
 
 def test_blocked_questions_and_answers() -> None:
-    (failed, *_) = read({"promptFeedback": {"blockReason": "SAFETY"}})
+    (failed, *_) = decode_chunks({"promptFeedback": {"blockReason": "SAFETY"}})
     assert isinstance(failed, Failed)
     assert failed.fault.kind == "content_blocked"
-    assert read(parts(finish="SAFETY"))[-1] == Done("content_filter")
-    assert read(parts(finish="MAX_TOKENS"))[-1] == Done("length")
+    assert decode_chunks(candidate_frame(finish="SAFETY"))[-1] == Done("content_filter")
+    assert decode_chunks(candidate_frame(finish="MAX_TOKENS"))[-1] == Done("length")
 
 
 def test_a_call_that_broke_is_never_a_call() -> None:
-    chunks = read(parts(finish="MALFORMED_FUNCTION_CALL"))
+    chunks = decode_chunks(candidate_frame(finish="MALFORMED_FUNCTION_CALL"))
     assert [type(chunk) for chunk in chunks] == [Failed]
 
 
@@ -147,7 +147,7 @@ def test_arguments_that_are_not_utf_8_do_not_break_the_turn() -> None:
 
 
 def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
-    (*_, failed) = read(parts({"text": "Half an ans"}, finish="OTHER"))
+    (*_, failed) = decode_chunks(candidate_frame({"text": "Half an ans"}, finish="OTHER"))
     assert isinstance(failed, Failed)
     assert "OTHER" in failed.fault.message
 

@@ -24,7 +24,7 @@ from moot.testing.wire_formats.openai import OpenAIDialect
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.requests import ModelRequest, user_message
-from tests.taking import LabServer, Taken, take
+from tests.taking import ProviderServerSetup, ProviderTurn, run_provider_turn
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
 DIALECTS: dict[Api, type[Dialect]] = {
@@ -32,7 +32,7 @@ DIALECTS: dict[Api, type[Dialect]] = {
     "anthropic": AnthropicDialect,
     "google": GoogleDialect,
 }
-RICH = Script(
+RICH_SCRIPT = Script(
     thoughts="Zuerst: ein Gedanke. 考える。",
     answer='Ein Tisch — <think>rund?</think> ja 🪑👩‍👩‍👧.\u2028Zeile `<think>` \\ "Zitat"\n```py\n<details>\n```\n<details>klein</details>',
     tool=LOOK_UP_TOOL,
@@ -40,7 +40,7 @@ RICH = Script(
 )
 
 
-class Replay(Transport):
+class ReplayTransport(Transport):
     """A transport that brings recorded bytes, cut as it is told."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
@@ -56,20 +56,22 @@ class Replay(Transport):
                 yield events
 
 
-def recorded(api: Api) -> bytes:
-    scripts = Scripts({"rich": RICH})
+def record_stream(api: Api) -> bytes:
+    scripts = Scripts({"rich": RICH_SCRIPT})
     performance = scripts.next_reply(ModelRequest(model="rich", messages=(user_message("?"),)))
     return b"".join(encode_event(frame, "") for frame in answer_frames(DIALECTS[api](), performance))
 
 
-async def replayed(api: Api, pieces: Sequence[bytes]) -> Taken:
-    return await take(HttpProvider(api, WIRE_FORMATS[api](), "http://replay", Replay(pieces)), "rich")
+async def replay_stream(api: Api, pieces: Sequence[bytes]) -> ProviderTurn:
+    return await run_provider_turn(
+        HttpProvider(api, WIRE_FORMATS[api](), "http://replay", ReplayTransport(pieces)), "rich"
+    )
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_any_cut_of_a_recorded_stream_gives_the_same_turn(api: Api) -> None:
-    stream = recorded(api)
-    whole = asyncio.run(replayed(api, [stream])).result
+    stream = record_stream(api)
+    whole = asyncio.run(replay_stream(api, [stream])).result
     assert (whole.status, whole.details) == ("tool_call", "klein")
     assert "rund?" in whole.thoughts
     assert "🪑👩‍👩‍👧.\u2028Zeile" in whole.text
@@ -79,30 +81,36 @@ def test_any_cut_of_a_recorded_stream_gives_the_same_turn(api: Api) -> None:
     def cut(places: list[int]) -> None:
         cuts = sorted(places)
         pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-        result = asyncio.run(replayed(api, pieces)).result
+        result = asyncio.run(replay_stream(api, pieces)).result
         for field in ("status", "text", "thoughts", "details", "tool_calls", "usage", "finish", "fault"):
             assert getattr(result, field) == getattr(whole, field)
 
     cut()
-    bytewise = asyncio.run(replayed(api, [bytes([byte]) for byte in stream])).result
+    bytewise = asyncio.run(replay_stream(api, [bytes([byte]) for byte in stream])).result
     assert (bytewise.text, bytewise.thoughts) == (whole.text, whole.thoughts)
 
 
 @pytest.mark.parametrize("api", APIS)
 async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
-    lab: LabServer, api: Api
+    provider_server: ProviderServerSetup, api: Api
 ) -> None:
-    lab.add(crawl=Script(pace=60.0))
+    provider_server.add_scripts(crawl=Script(pace=60.0))
     stop = StopSignal()
-    turn = asyncio.create_task(take(lab.provider(api), "crawl", stop=stop))
-    while not (lab.lab.received_requests and lab.lab.received_requests[0].frame_count):
+    turn = asyncio.create_task(run_provider_turn(provider_server.create_provider(api), "crawl", stop=stop))
+    while not (
+        provider_server.fake_server.received_requests
+        and provider_server.fake_server.received_requests[0].frame_count
+    ):
         await asyncio.sleep(0.01)
     stop.request_stop()
     taken = await asyncio.wait_for(turn, 60)
     async with asyncio.timeout(60):
-        while not lab.lab.received_requests[0].outcome:
+        while not provider_server.fake_server.received_requests[0].outcome:
             await asyncio.sleep(0.005)
-    assert (lab.lab.received_requests[0].outcome, lab.lab.received_requests[0].frame_count) == (
+    assert (
+        provider_server.fake_server.received_requests[0].outcome,
+        provider_server.fake_server.received_requests[0].frame_count,
+    ) == (
         "client left",
         1,
     )
@@ -110,25 +118,35 @@ async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_the_script_over_the_socket_is_the_script_in_process(lab: LabServer, api: Api) -> None:
-    lab.add(rich=RICH)
-    result = (await take(lab.provider(api), "rich")).result
+async def test_the_script_over_the_socket_is_the_script_in_process(
+    provider_server: ProviderServerSetup, api: Api
+) -> None:
+    provider_server.add_scripts(rich=RICH_SCRIPT)
+    result = (await run_provider_turn(provider_server.create_provider(api), "rich")).result
     assert (result.text, result.details) == (
         'Ein Tisch —  ja 🪑👩‍👩‍👧.\u2028Zeile `<think>` \\ "Zitat"\n```py\n<details>\n```\n',
         "klein",
     )
 
 
-async def test_a_list_that_is_no_list_is_a_bad_response(lab: LabServer) -> None:
-    wrong = HttpProvider("wrong", WIRE_FORMATS["google"](), f"{lab.url}/v1", lab.transport)
+async def test_a_list_that_is_no_list_is_a_bad_response(provider_server: ProviderServerSetup) -> None:
+    wrong = HttpProvider(
+        "wrong", WIRE_FORMATS["google"](), f"{provider_server.url}/v1", provider_server.transport
+    )
     with pytest.raises(ProviderError, match="no list of models"):
         await wrong.list_models()
 
 
-async def test_prices_go_by_address(lab: LabServer) -> None:
-    here = HttpProvider("openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", lab.transport)
-    elsewhere = HttpProvider("openai", WIRE_FORMATS["openai"](), lab.url, lab.transport)
-    free = HttpProvider("ollama", WIRE_FORMATS["openai"](), lab.url, lab.transport, is_free=True)
+async def test_prices_go_by_address(provider_server: ProviderServerSetup) -> None:
+    here = HttpProvider(
+        "openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport
+    )
+    elsewhere = HttpProvider(
+        "openai", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport
+    )
+    free = HttpProvider(
+        "ollama", WIRE_FORMATS["openai"](), provider_server.url, provider_server.transport, is_free=True
+    )
     usage = Usage(1_000_000, 1_000_000)
     assert (here.call_cost_usd("gpt-4o-mini", usage) or 0) > 0
     assert elsewhere.call_cost_usd("gpt-4o-mini", usage) is None
@@ -136,13 +154,15 @@ async def test_prices_go_by_address(lab: LabServer) -> None:
     assert here.model_profile("gpt-4o-mini").context == 128_000
 
 
-class Served(NamedTuple):
+class ServerHandle(NamedTuple):
     url: str
     connections: list[asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -> AsyncIterator[Served]:
+async def serve_chunks(
+    *pieces: bytes, pause_seconds: float = 0.0, hang_up: bool = False
+) -> AsyncIterator[ServerHandle]:
     """Serve one chunked answer to every request, in pieces, and count connections."""
     connections: list[asyncio.StreamWriter] = []
 
@@ -155,7 +175,7 @@ async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -
                 for piece in pieces:
                     writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                     await writer.drain()
-                    await asyncio.sleep(pause)
+                    await asyncio.sleep(pause_seconds)
                 if hang_up:
                     break
                 writer.write(b"0\r\n\r\n")
@@ -164,7 +184,7 @@ async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         host, port = server.sockets[0].getsockname()
-        yield Served(f"http://{host}:{port}", connections)
+        yield ServerHandle(f"http://{host}:{port}", connections)
         for writer in connections:
             writer.close()
             with suppress(ConnectionError):
@@ -172,14 +192,14 @@ async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -
         await asyncio.sleep(0.01)  # the handlers see it and end
 
 
-HELLO = b'data: {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}\n\n'
-DONE = b"data: [DONE]\n\n"
+HELLO_EVENT = b'data: {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}\n\n'
+DONE_EVENT = b"data: [DONE]\n\n"
 
 
 @asynccontextmanager
-async def asked(served: Served) -> AsyncIterator[HttpProvider]:
+async def open_provider(server: ServerHandle) -> AsyncIterator[HttpProvider]:
     transport = Transport()
-    yield HttpProvider("peer", WIRE_FORMATS["openai"](), served.url, transport)
+    yield HttpProvider("peer", WIRE_FORMATS["openai"](), server.url, transport)
     await transport.aclose()
 
 
@@ -187,30 +207,35 @@ async def test_one_connection_serves_many_answers_though_their_end_comes_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_provider, "DRAIN_SECONDS", 60.0)
-    async with answering(HELLO, DONE, pause=0.002) as served, asked(served) as provider:
+    async with (
+        serve_chunks(HELLO_EVENT, DONE_EVENT, pause=0.002) as served,
+        open_provider(served) as provider,
+    ):
         for _ in range(5):
-            assert (await take(provider, "x")).result.status == "completed"
+            assert (await run_provider_turn(provider, "x")).result.status == "completed"
         assert len(served.connections) == 1
 
 
 async def test_a_finish_that_was_seen_counts_however_untidy_the_close() -> None:
-    async with answering(HELLO, hang_up=True) as served, asked(served) as provider:
-        result = (await take(provider, "x")).result
+    async with serve_chunks(HELLO_EVENT, hang_up=True) as served, open_provider(served) as provider:
+        result = (await run_provider_turn(provider, "x")).result
     assert (result.status, result.text) == ("completed", "Hello")
 
 
 async def test_a_stop_after_the_end_does_not_undo_it() -> None:
     stop = StopSignal()
 
-    class Lingering(Replay):
+    class Lingering(ReplayTransport):
         async def post_stream(self, *asked: Any) -> AsyncGenerator[list[bytes], None]:
             async for events in super().post_stream(*asked):
                 yield events
             stop.request_stop()  # all that came was taken
             await asyncio.sleep(0.2)
 
-    provider = HttpProvider("openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO + DONE]))
-    result = (await take(provider, "x", stop=stop)).result
+    provider = HttpProvider(
+        "openai", WIRE_FORMATS["openai"](), "http://replay", Lingering([HELLO_EVENT + DONE_EVENT])
+    )
+    result = (await run_provider_turn(provider, "x", stop=stop)).result
     assert stop.reason is not None
     assert (result.status, result.text) == ("completed", "Hello")
 
@@ -218,7 +243,7 @@ async def test_a_stop_after_the_end_does_not_undo_it() -> None:
 async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
     key = "7f3a9c21d4e86b05"
     error = f'data: {{"error": {{"message": "no such account {key}"}}}}\n\n'.encode()
-    async with answering(error) as served, asked(served) as provider:
+    async with serve_chunks(error) as served, open_provider(served) as provider:
         (batch,) = [
             batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)
         ]
@@ -227,7 +252,7 @@ async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
 
 
 async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
-    async with answering(HELLO) as served, asked(served) as provider:
+    async with serve_chunks(HELLO_EVENT) as served, open_provider(served) as provider:
         (batch,) = [
             batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), "sec\nret")
         ]
@@ -236,9 +261,12 @@ async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
 
 
 async def test_an_answer_that_is_complete_is_not_waited_for() -> None:
-    async with answering(HELLO, b": still here\n\n", pause=90.0) as served, asked(served) as provider:
+    async with (
+        serve_chunks(HELLO_EVENT, b": still here\n\n", pause=90.0) as served,
+        open_provider(served) as provider,
+    ):
         began = time.monotonic()
-        result = (await take(provider, "x")).result
+        result = (await run_provider_turn(provider, "x")).result
         assert time.monotonic() - began < 80
     assert (result.status, result.text) == ("completed", "Hello")
 
@@ -251,8 +279,8 @@ async def test_odd_counts_do_not_cost_the_text_beside_them() -> None:
         "7",
     ):
         frame = f'data: {{"choices": [{{"delta": {{"content": "end"}}, "finish_reason": "stop"}}], "usage": {usage}}}\n\n'
-        async with answering(frame.encode() + DONE) as served, asked(served) as provider:
-            result = (await take(provider, "x")).result
+        async with serve_chunks(frame.encode() + DONE_EVENT) as served, open_provider(served) as provider:
+            result = (await run_provider_turn(provider, "x")).result
         assert (result.status, result.text, result.usage) == ("completed", "end", None)
 
 
@@ -263,8 +291,8 @@ async def test_no_part_of_a_key_is_quoted_from_a_stream(reason: str) -> None:
     key = "Zq9abcdefghij"
     error = f'data: {{"error": {{"message": "{"y" * 290} {reason}"}}}}\n\n'.encode()
     finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()
-    for frame in (error, finish + DONE):
-        async with answering(frame) as served, asked(served) as provider:
+    for frame in (error, finish + DONE_EVENT):
+        async with serve_chunks(frame) as served, open_provider(served) as provider:
             said = str(
                 [batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), key)]
             )

@@ -30,17 +30,19 @@ from moot.types.chunks import Done, Failed, Progress, Text
 from moot.types.errors import FeatureUnavailable
 from moot.types.requests import File, ModelRequest, user_message
 from moot.whiteboard.state import EMPTY_BOARD
-from tests.taking import take
+from tests.taking import run_provider_turn
 
-LONG = "The quick brown fox jumps over the lazy dog. " * 150
-
-
-def ask(words: str, **options: object) -> ModelRequest:
-    return ModelRequest(model=DEMO_MODEL, messages=(user_message(words),), temperature=0.0, **options)  # type: ignore[arg-type]
+LONG_TEXT = "The quick brown fox jumps over the lazy dog. " * 150
 
 
-async def test_it_answers_in_its_own_words(local: LocalProvider) -> None:
-    taken = await take(local, DEMO_MODEL, request=ask("What is the capital of France?", max_tokens=16))
+def make_request(text: str, **options: object) -> ModelRequest:
+    return ModelRequest(model=DEMO_MODEL, messages=(user_message(text),), temperature=0.0, **options)  # type: ignore[arg-type]
+
+
+async def test_it_answers_in_its_own_words(local_provider: LocalProvider) -> None:
+    taken = await run_provider_turn(
+        local_provider, DEMO_MODEL, request=make_request("What is the capital of France?", max_tokens=16)
+    )
     assert re.search(r"\w{3}", taken.result.text)
     assert taken.result.usage is not None
     assert len(taken.events) > 2
@@ -60,20 +62,20 @@ def test_it_is_given_text_files_as_text() -> None:
     ]
 
 
-async def _busy(seconds: float) -> float:
+async def _cpu_load(seconds: float) -> float:
     """How much of a core this process uses over a while."""
     before = time.process_time()
     await asyncio.sleep(seconds)
     return (time.process_time() - before) / seconds
 
 
-async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
+async def test_it_lets_go_during_the_prompt(local_provider: LocalProvider) -> None:
     reading = asyncio.Event()
 
     async def read() -> None:
-        async with aclosing(local.stream_chunks(ask(LONG))) as stream:
+        async with aclosing(local_provider.stream_chunks(make_request(LONG_TEXT))) as stream:
             async for chunks in stream:
-                if local._generations and chunks == [Progress()]:
+                if local_provider._generations and chunks == [Progress()]:
                     reading.set()
 
     task = asyncio.create_task(read())
@@ -83,34 +85,36 @@ async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     for _ in range(300):  # one batch of the prompt may still be finished
-        if await _busy(0.1) < 0.2:
+        if await _cpu_load(0.1) < 0.2:
             break
     else:
         pytest.fail("the model went on with a prompt that nobody waits for")
 
 
-async def test_it_lets_go_during_the_answer(local: LocalProvider) -> None:
-    stream = local.stream_chunks(ask("Write a very long story about a dragon.", max_tokens=2000))
+async def test_it_lets_go_during_the_answer(local_provider: LocalProvider) -> None:
+    stream = local_provider.stream_chunks(
+        make_request("Write a very long story about a dragon.", max_tokens=2000)
+    )
     async with aclosing(stream):
         async for chunks in stream:
             if any(isinstance(chunk, Text) for chunk in chunks):
                 break
     for _ in range(300):
-        if await _busy(0.1) < 0.2:
+        if await _cpu_load(0.1) < 0.2:
             break
     else:
         pytest.fail("the model went on with an answer that nobody waits for")
 
 
-async def test_json_by_grammar(local: LocalProvider) -> None:
+async def test_json_by_grammar(local_provider: LocalProvider) -> None:
     schema = {
         "type": "object",
         "properties": {"mood": {"enum": ["good", "bad"]}, "why": {"type": "string", "maxLength": 20}},
         "required": ["mood", "why"],
         "additionalProperties": False,
     }
-    request = ask("How are you?", json_schema=Raw(json.dumps(schema).encode()), max_tokens=80)
-    answer = json.loads((await take(local, DEMO_MODEL, request=request)).result.text)
+    request = make_request("How are you?", json_schema=Raw(json.dumps(schema).encode()), max_tokens=80)
+    answer = json.loads((await run_provider_turn(local_provider, DEMO_MODEL, request=request)).result.text)
     assert answer["mood"] in {"good", "bad"}
 
 
@@ -199,25 +203,27 @@ def test_a_generation_ends_with_the_loop_that_read_it() -> None:
 
 
 @pytest.mark.slow
-async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:
+async def test_a_list_that_never_ends_by_itself_ends(local_provider: LocalProvider) -> None:
     schema = {
         "type": "object",
         "properties": {"reasons": {"type": "array", "items": {"type": "string"}}},
         "required": ["reasons"],
         "additionalProperties": False,
     }
-    request = ask("Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode()))
-    told = json.loads((await take(local, DEMO_MODEL, request=request)).result.text)
+    request = make_request(
+        "Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode())
+    )
+    told = json.loads((await run_provider_turn(local_provider, DEMO_MODEL, request=request)).result.text)
     assert len(told["reasons"]) <= DEFAULT_MAX_ITEMS
     assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in told["reasons"])
 
 
-async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local: LocalProvider) -> None:
-    request = ask(
+async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local_provider: LocalProvider) -> None:
+    request = make_request(
         "Why is the sky blue? Answer in one sentence.", array_of=lesson_item_schema("teacher"), max_tokens=80
     )
     act = LessonTurnParser("teacher", EMPTY_BOARD)
-    stream = local.stream_chunks(request)
+    stream = local_provider.stream_chunks(request)
     written = "".join([c.text async for batch in stream for c in batch if isinstance(c, Text)])
     pieces = [*act.feed(written), *act.close()]
     assert written.lstrip().startswith("[")

@@ -22,8 +22,8 @@ from moot.types.modes import LessonRole
 from moot.types.requests import ModelRequest, user_message
 
 
-def asked(words: str = "Why?", **more: object) -> ModelRequest:
-    return ModelRequest(model="m", messages=(user_message(words),), **more)  # type: ignore[arg-type]
+def make_request(text: str = "Why?", **fields: object) -> ModelRequest:
+    return ModelRequest(model="m", messages=(user_message(text),), **fields)  # type: ignore[arg-type]
 
 
 def test_what_has_no_end_in_a_form_is_given_one() -> None:
@@ -52,20 +52,23 @@ def test_what_has_no_end_in_a_form_is_given_one() -> None:
 
 
 def test_an_answer_has_an_end_unless_somebody_sets_another_one() -> None:
-    assert limit_request(asked()).max_tokens == DEFAULT_MAX_TOKENS
-    assert limit_request(asked(max_tokens=5000)).max_tokens == 5000
-    assert limit_request(asked(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens == 2 * DEFAULT_MAX_TOKENS
+    assert limit_request(make_request()).max_tokens == DEFAULT_MAX_TOKENS
+    assert limit_request(make_request(max_tokens=5000)).max_tokens == 5000
+    assert (
+        limit_request(make_request(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens
+        == 2 * DEFAULT_MAX_TOKENS
+    )
 
 
 def test_a_request_takes_what_it_reads_and_what_it_may_say_and_never_more_than_there_is() -> None:
-    assert estimate_context_tokens(asked("x" * 3000, max_tokens=100)) == 1100
-    assert estimate_context_tokens(asked("x" * 300_000, max_tokens=100)) == CONTEXT_TOKENS
+    assert estimate_context_tokens(make_request("x" * 3000, max_tokens=100)) == 1100
+    assert estimate_context_tokens(make_request("x" * 300_000, max_tokens=100)) == CONTEXT_TOKENS
 
 
-async def taken(context: ContextPool, tokens: int) -> bool:
+async def try_acquire(pool: ContextPool, tokens: int) -> bool:
     try:
         async with asyncio.timeout(0.01):
-            await context.acquire_tokens(tokens)
+            await pool.acquire_tokens(tokens)
     except TimeoutError:
         return False
     return True
@@ -73,22 +76,22 @@ async def taken(context: ContextPool, tokens: int) -> bool:
 
 async def test_whoever_does_not_fit_waits_until_somebody_leaves() -> None:
     context = ContextPool(slots=3, tokens=100)
-    assert await taken(context, 60)
-    assert not await taken(context, 50)
+    assert await try_acquire(context, 60)
+    assert not await try_acquire(context, 50)
     waiting = asyncio.create_task(context.acquire_tokens(50))
     await asyncio.sleep(0)
-    assert not await taken(context, 10), "nobody overtakes"
+    assert not await try_acquire(context, 10), "nobody overtakes"
     context.release_tokens(60)
     await waiting
-    assert await taken(context, 10)
+    assert await try_acquire(context, 10)
 
 
 async def test_there_are_only_so_many_places() -> None:
     context = ContextPool(slots=1, tokens=100)
-    assert await taken(context, 1)
-    assert not await taken(context, 1)
+    assert await try_acquire(context, 1)
+    assert not await try_acquire(context, 1)
     context.release_tokens(1)
-    assert await taken(context, 100)
+    assert await try_acquire(context, 100)
 
 
 @pytest.mark.parametrize("admitted", [False, True])
@@ -104,18 +107,20 @@ async def test_who_leaves_while_waiting_takes_nothing_along(admitted: bool) -> N
         await waiting
     if not admitted:
         context.release_tokens(60)
-    assert await taken(context, 100)
+    assert await try_acquire(context, 100)
 
 
-def grammar(item: object) -> Any:
-    made = limit_request(asked(array_of=Raw(msgspec.json.encode(item))))
+def limited_item_schema(item: object) -> Any:
+    made = limit_request(make_request(array_of=Raw(msgspec.json.encode(item))))
     assert made.array_of is None
     assert made.json_schema is not None
     return json.loads(bytes(made.json_schema))
 
 
 def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
-    assert grammar({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}) == {
+    assert limited_item_schema(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    ) == {
         "type": "array",
         "minItems": 1,
         "maxItems": DEFAULT_MAX_ITEMS,
@@ -130,24 +135,24 @@ def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
 
 @pytest.mark.parametrize("role", [*get_args(LessonRole), None])
 def test_what_an_agent_may_write_is_a_small_form_whose_parts_are_all_there(role: LessonRole | None) -> None:
-    form = grammar(json.loads(bytes(lesson_item_schema(role))))
+    form = limited_item_schema(json.loads(bytes(lesson_item_schema(role))))
     text = json.dumps(form)
     assert len(text) < 8000
     assert not any(word in text for word in ('"pattern"', '"description"', '"default"', '"null"'))
-    assert all(f'"{name}": ' in json.dumps(form["$defs"]) for name in _referred(form))
+    assert all(f'"{name}": ' in json.dumps(form["$defs"]) for name in _referenced_names(form))
     names = [one["properties"].get("name", {}).get("const") for one in form["items"]["anyOf"]]
     assert names[0] is None, "speech comes first"
     assert ("spotlight" in names) == (role == "teacher")
 
 
-def _referred(form: Any) -> set[str]:
-    match form:
+def _referenced_names(schema: Any) -> set[str]:
+    match schema:
         case {"$ref": str(place)}:
             return {place.removeprefix("#/$defs/")}
         case dict():
-            return {name for one in form.values() for name in _referred(one)}
+            return {name for one in schema.values() for name in _referenced_names(one)}
         case list():
-            return {name for one in form for name in _referred(one)}
+            return {name for one in schema for name in _referenced_names(one)}
     return set()
 
 

@@ -15,19 +15,19 @@ from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant_
 PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
 
 
-def read(*frames: object) -> list[Chunk]:
+def decode_chunks(*frames: object) -> list[Chunk]:
     reader = OpenAIStreamDecoder("lab")
     chunks = [
-        chunk for frame in frames for chunk in reader.decode_frame(_bytes(frame))
+        chunk for frame in frames for chunk in reader.decode_frame(_encode_frame(frame))
     ] + reader.final_chunks()
     return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
-def _bytes(frame: object) -> bytes:
+def _encode_frame(frame: object) -> bytes:
     return frame.encode() if isinstance(frame, str) else json.dumps(frame).encode()
 
 
-def delta(finish: str | None = None, **fields: object) -> dict[str, object]:
+def delta_frame(finish: str | None = None, **fields: object) -> dict[str, object]:
     return {"choices": [{"delta": fields, "finish_reason": finish}]}
 
 
@@ -42,7 +42,7 @@ def delta(finish: str | None = None, **fields: object) -> dict[str, object]:
 )
 def test_every_server_s_word_for_the_end_is_known(reasons: tuple[str, ...], finish: str) -> None:
     for reason in reasons:
-        assert Done(finish) in read(delta(content="Yes."), delta(reason))  # type: ignore[arg-type]
+        assert Done(finish) in decode_chunks(delta_frame(content="Yes."), delta_frame(reason))  # type: ignore[arg-type]
 
 
 def test_the_whole_request() -> None:
@@ -120,12 +120,12 @@ def test_headers_carry_the_key_only_where_there_is_one() -> None:
 
 
 def test_text_reasoning_usage_and_the_end() -> None:
-    assert read(
-        delta(role="assistant", content=""),
-        delta(reasoning_content="hm"),
-        delta(reasoning=" so"),
-        delta(content="Yes."),
-        delta("stop"),
+    assert decode_chunks(
+        delta_frame(role="assistant", content=""),
+        delta_frame(reasoning_content="hm"),
+        delta_frame(reasoning=" so"),
+        delta_frame(content="Yes."),
+        delta_frame("stop"),
         {
             "choices": [],
             "usage": {
@@ -146,7 +146,7 @@ def test_text_reasoning_usage_and_the_end() -> None:
 
 def test_content_in_parts() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
-    assert read(delta("stop", content=[thinking, {"type": "text", "text": "Yes."}])) == [
+    assert decode_chunks(delta_frame("stop", content=[thinking, {"type": "text", "text": "Yes."}])) == [
         Thought("hm"),
         Text("Yes."),
         Done("stop"),
@@ -155,33 +155,35 @@ def test_content_in_parts() -> None:
 
 def test_tool_calls_are_joined_by_index_by_id_or_by_order() -> None:
     def call(**fields: object) -> dict[str, object]:
-        return delta(tool_calls=[fields])
+        return delta_frame(tool_calls=[fields])
 
-    by_index = read(
+    by_index = decode_chunks(
         call(index=0, id="a", function={"name": "f", "arguments": '{"x"'}),
         call(index=1, id="b", function={"name": "g", "arguments": "{}"}),
         call(index=0, function={"arguments": ": 1}"}),
-        delta("tool_calls"),
+        delta_frame("tool_calls"),
     )
     assert by_index == [ToolCall("a", "f", '{"x": 1}'), ToolCall("b", "g", "{}"), Done("tool_calls")]
-    by_id = read(
+    by_id = decode_chunks(
         call(id="a", function={"name": "f", "arguments": '{"x"'}),
         call(id="b", function={"name": "g", "arguments": ""}),
         call(id="a", function={"arguments": ": 1}"}),
-        delta("stop"),
+        delta_frame("stop"),
     )
     assert by_id == by_index
-    in_order = read(
+    in_order = decode_chunks(
         call(id="a", function={"name": "f", "arguments": '{"x"'}),
         call(function={"arguments": ": 1}"}),
-        delta("stop"),
+        delta_frame("stop"),
     )
     assert in_order == [ToolCall("a", "f", '{"x": 1}'), Done("tool_calls")]
 
 
 def test_a_cut_call_is_never_a_call() -> None:
-    cut = delta("length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}])
-    (failed,) = read(cut)
+    cut = delta_frame(
+        "length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}]
+    )
+    (failed,) = decode_chunks(cut)
     assert isinstance(failed, Failed)
 
 
@@ -196,29 +198,31 @@ def test_errors_in_the_stream() -> None:
 
 
 def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
-    assert read(delta("eos_token", content="x")) == [Text("x"), Done("stop")]
-    assert read(delta("model_length", content="x")) == [Text("x"), Done("length")]
-    (_, failed) = read(delta("insufficient_system_resource", content="Half an ans"))
+    assert decode_chunks(delta_frame("eos_token", content="x")) == [Text("x"), Done("stop")]
+    assert decode_chunks(delta_frame("model_length", content="x")) == [Text("x"), Done("length")]
+    (_, failed) = decode_chunks(delta_frame("insufficient_system_resource", content="Half an ans"))
     assert isinstance(failed, Failed)
     assert "insufficient_system_resource" in failed.fault.message
 
 
 def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "delete_all", "arguments": ""}}
-    (failed,) = read(delta("length", tool_calls=[call]))
+    (failed,) = decode_chunks(delta_frame("length", tool_calls=[call]))
     assert isinstance(failed, Failed)
 
 
 def test_a_call_being_written_is_a_sign_of_life() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}}
-    assert OpenAIStreamDecoder("lab").decode_frame(_bytes(delta(tool_calls=[call]))) == [Progress(4)]
+    assert OpenAIStreamDecoder("lab").decode_frame(_encode_frame(delta_frame(tool_calls=[call]))) == [
+        Progress(4)
+    ]
 
 
 def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
     def call(id_: str) -> dict[str, object]:
-        return delta(tool_calls=[{"index": 0, "id": id_, "function": {"name": id_, "arguments": "{}"}}])
+        return delta_frame(tool_calls=[{"index": 0, "id": id_, "function": {"name": id_, "arguments": "{}"}}])
 
-    assert read(call("a"), call("b"), delta("stop")) == [
+    assert decode_chunks(call("a"), call("b"), delta_frame("stop")) == [
         ToolCall("a", "a", "{}"),
         ToolCall("b", "b", "{}"),
         Done("tool_calls"),
@@ -240,8 +244,10 @@ def test_models_are_listed() -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=10))
 def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
-    chunks = read(
-        "", *(delta(content=piece) for piece in ["a long first piece of text: ", *pieces]), delta("stop")
+    chunks = decode_chunks(
+        "",
+        *(delta_frame(content=piece) for piece in ["a long first piece of text: ", *pieces]),
+        delta_frame("stop"),
     )
     text = "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
     assert text == "a long first piece of text: " + "".join(pieces)

@@ -51,27 +51,27 @@ def test_some_take_no_temperature(api: str, model: str, takes: bool) -> None:
     assert find_profile(api, model).temperature == takes
 
 
-ANTHROPIC = "https://api.anthropic.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com/v1"
 
 
 def test_known_models_have_a_price_that_grows_with_tokens() -> None:
-    little = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 100))
-    much = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(2000, 200))
+    little = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 100))
+    much = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(2000, 200))
     assert little is not None
     assert much is not None
     assert 0 < little < much
 
 
 def test_cached_tokens_cost_less() -> None:
-    plain = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0))
-    cached = call_cost_usd(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
+    plain = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 0))
+    cached = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
     assert plain is not None
     assert cached is not None
     assert cached < plain
 
 
 def test_what_is_not_known_is_unknown_and_not_free() -> None:
-    assert call_cost_usd(ANTHROPIC, "no-such-model", Usage(1000, 100)) is None
+    assert call_cost_usd(ANTHROPIC_URL, "no-such-model", Usage(1000, 100)) is None
     assert call_cost_usd("http://127.0.0.1:9999/v1", "claude-sonnet-4-5", Usage(1000, 100)) is None
     assert context_window("http://127.0.0.1:9999/v1", "x") is None
 

@@ -15,10 +15,10 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.types.chunks import Chunk, Done, Failed, Text, Usage
 from moot.types.errors import UnknownModel
 from moot.types.requests import ModelRequest, user_message
-from tests.providers.loading import LoadedProvider
-from tests.taking import KEY, LabServer, take
+from tests.providers.loading import PreloadedLocalProvider
+from tests.taking import API_KEY, ProviderServerSetup, run_provider_turn
 
-Ask = Callable[[str], ModelRequest]
+MakeRequest = Callable[[str], ModelRequest]
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google", "scripted", "local")
 
 
@@ -28,21 +28,23 @@ def api(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def provider(api: Api, lab: LabServer, request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
+async def provider(
+    api: Api, provider_server: ProviderServerSetup, request: pytest.FixtureRequest
+) -> AsyncIterator[Provider]:
     made: Provider
     match api:
         case "local":
-            made = LoadedProvider(request.getfixturevalue("loaded"))
+            made = PreloadedLocalProvider(request.getfixturevalue("loaded"))
         case "scripted":
             made = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
         case _:
-            made = lab.provider(api)
+            made = provider_server.create_provider(api)
     yield made
     await made.aclose()
 
 
 @pytest.fixture
-def ask(api: str) -> Ask:
+def make_request(api: str) -> MakeRequest:
     """Ask something short; the embedded model answers in its own words, the others by script."""
 
     def make(script: str) -> ModelRequest:
@@ -54,44 +56,52 @@ def ask(api: str) -> Ask:
     return make
 
 
-async def collect(provider: Provider, request: ModelRequest) -> list[Chunk]:
-    return [chunk async for batch in provider.stream_chunks(request, KEY) for chunk in batch]
+async def collect_chunks(provider: Provider, request: ModelRequest) -> list[Chunk]:
+    return [chunk async for batch in provider.stream_chunks(request, API_KEY) for chunk in batch]
 
 
-async def test_a_stream_ends_in_exactly_one_ending(provider: Provider, ask: Ask) -> None:
-    chunks = await collect(provider, ask("steady"))
+async def test_a_stream_ends_in_exactly_one_ending(provider: Provider, make_request: MakeRequest) -> None:
+    chunks = await collect_chunks(provider, make_request("steady"))
     assert [type(c) for c in chunks if isinstance(c, Done | Failed)] == [Done]
     assert isinstance(chunks[-1], Done)
 
 
-async def test_it_streams_text_in_pieces_and_counts_tokens(provider: Provider, ask: Ask) -> None:
-    chunks = await collect(provider, ask("steady"))
+async def test_it_streams_text_in_pieces_and_counts_tokens(
+    provider: Provider, make_request: MakeRequest
+) -> None:
+    chunks = await collect_chunks(provider, make_request("steady"))
     assert len([c for c in chunks if isinstance(c, Text)]) > 1
     usage = [c for c in chunks if isinstance(c, Usage)][-1]
     assert usage.input > 0
     assert usage.output > 0
 
 
-async def test_more_lanes_than_slots_all_finish(provider: Provider, ask: Ask) -> None:
+async def test_more_lanes_than_slots_all_finish(provider: Provider, make_request: MakeRequest) -> None:
     lanes = PARALLEL_SLOTS + 1
-    together = await asyncio.gather(*(take(provider, "echo", request=ask("echo")) for _ in range(lanes)))
+    together = await asyncio.gather(
+        *(run_provider_turn(provider, "echo", request=make_request("echo")) for _ in range(lanes))
+    )
     assert [taken.result.status for taken in together] == ["completed"] * lanes
     assert all(taken.result.text for taken in together)
 
 
-async def test_leaving_early_leaves_the_provider_usable(provider: Provider, ask: Ask) -> None:
-    stream = provider.stream_chunks(ask("slow"), KEY)
+async def test_leaving_early_leaves_the_provider_usable(
+    provider: Provider, make_request: MakeRequest
+) -> None:
+    stream = provider.stream_chunks(make_request("slow"), API_KEY)
     async with aclosing(stream):
         async for _ in stream:
             break
-    assert (await take(provider, "echo", request=ask("echo"))).result.status == "completed"
+    assert (
+        await run_provider_turn(provider, "echo", request=make_request("echo"))
+    ).result.status == "completed"
 
 
-async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask) -> None:
+async def test_cancelling_the_task_ends_the_stream(provider: Provider, make_request: MakeRequest) -> None:
     began = asyncio.Event()
 
     async def listen() -> None:
-        async for _ in provider.stream_chunks(replace(ask("long"), max_tokens=2000), KEY):
+        async for _ in provider.stream_chunks(replace(make_request("long"), max_tokens=2000), API_KEY):
             began.set()
 
     task = asyncio.create_task(listen())
@@ -105,17 +115,19 @@ async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask)
 async def test_a_failure_is_a_chunk_and_never_raised(provider: Provider, api: str) -> None:
     if api == "local":
         too_long = ModelRequest(model=DEMO_MODEL, messages=(user_message("word " * 20_000),))
-        chunks = await collect(provider, too_long)
+        chunks = await collect_chunks(provider, too_long)
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "context_length"
     else:
-        chunks = await collect(provider, ModelRequest(model="overloaded", messages=(user_message("?"),)))
+        chunks = await collect_chunks(
+            provider, ModelRequest(model="overloaded", messages=(user_message("?"),))
+        )
         assert isinstance(chunks[-1], Failed)
         assert chunks[-1].fault.kind == "overloaded"
 
 
 async def test_it_lists_its_models(provider: Provider, api: str) -> None:
-    assert (DEMO_MODEL if api == "local" else "echo") in await provider.list_models(KEY)
+    assert (DEMO_MODEL if api == "local" else "echo") in await provider.list_models(API_KEY)
 
 
 async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
@@ -124,7 +136,7 @@ async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
             provider.check_model("no-such-model")
     else:
         provider.check_model("no-such-model")
-        (failed,) = await collect(
+        (failed,) = await collect_chunks(
             provider, ModelRequest(model="no-such-model", messages=(user_message("?"),))
         )
         assert isinstance(failed, Failed)
@@ -132,8 +144,8 @@ async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
         assert not failed.fault.retryable
 
 
-def test_the_profile_is_data(provider: Provider, ask: Ask) -> None:
-    assert "text" in provider.model_profile(ask("echo").model).files
+def test_the_profile_is_data(provider: Provider, make_request: MakeRequest) -> None:
+    assert "text" in provider.model_profile(make_request("echo").model).files
 
 
 def test_a_cost_is_a_price_or_unknown_but_never_a_wrong_zero(provider: Provider, api: str) -> None:

@@ -12,22 +12,22 @@ from moot.providers.scripted.scripts import Scripts
 from moot.types.chunks import Usage
 from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
 from moot.types.faults import make_fault
-from tests.taking import KEY, LabServer
+from tests.taking import API_KEY, ProviderServerSetup
 
-LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
+LAB_CONFIG = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
 
 
-def registry(environment: dict[str, str] | None = None, **configs: ProviderConfig) -> Registry:
+def make_registry(environment: dict[str, str] | None = None, **configs: ProviderConfig) -> Registry:
     return Registry(configs, environment or {})
 
 
 def test_names_may_hold_slashes() -> None:
-    resolved = registry({"OPENROUTER_API_KEY": "k"}).resolve_model("openrouter/vendor/model:free")
+    resolved = make_registry({"OPENROUTER_API_KEY": "k"}).resolve_model("openrouter/vendor/model:free")
     assert (resolved.provider.name, resolved.model) == ("openrouter", "vendor/model:free")
 
 
 def test_a_provider_of_the_settings() -> None:
-    resolved = registry({"LAB_KEY": "k"}, lab=LAB).resolve_model("lab/echo")
+    resolved = make_registry({"LAB_KEY": "k"}, lab=LAB_CONFIG).resolve_model("lab/echo")
     assert isinstance(resolved.provider, HttpProvider)
     assert resolved.provider.base_url == "http://127.0.0.1:9999/v1"
     key = resolved.keys.select_key(set())
@@ -37,7 +37,7 @@ def test_a_provider_of_the_settings() -> None:
 
 def test_several_keys_for_one_provider() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY", "C_KEY"))
-    keys = registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).server_keys("lab")
+    keys = make_registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).server_keys("lab")
     first = keys.select_key(set())
     assert first is not None
     assert keys.select_key({first.source}) is not None
@@ -45,16 +45,16 @@ def test_several_keys_for_one_provider() -> None:
 
 
 def test_the_environment_may_move_a_built_in_provider() -> None:
-    moved = registry({"OPENAI_BASE_URL": "http://gateway.example/v1/", "OPENAI_API_KEY": "k"})
+    moved = make_registry({"OPENAI_BASE_URL": "http://gateway.example/v1/", "OPENAI_API_KEY": "k"})
     assert moved.provider_base_url("openai") == "http://gateway.example/v1"
     assert moved.resolve_model("openai/gpt-5").keys
 
 
 def test_a_missing_key_names_the_variable() -> None:
     with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
-        registry().resolve_model("anthropic/claude-x")
+        make_registry().resolve_model("anthropic/claude-x")
     with pytest.raises(MissingKey, match="LAB_KEY"):
-        registry({"LAB_KEY": "  "}, lab=LAB).resolve_model("lab/echo")
+        make_registry({"LAB_KEY": "  "}, lab=LAB_CONFIG).resolve_model("lab/echo")
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_a_missing_key_names_the_variable() -> None:
 )
 def test_unknown_names_get_help(name: str, words: str) -> None:
     with pytest.raises(UnknownModel, match=words):
-        registry().resolve_model(name)
+        make_registry().resolve_model(name)
 
 
 def test_a_well_known_key_is_never_sent_to_another_address() -> None:
     environment = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a"}
     evil = "http://evil.example/v1"
-    moved = registry(environment, openai=ProviderConfig(base_url=evil))
+    moved = make_registry(environment, openai=ProviderConfig(base_url=evil))
     with pytest.raises(MissingKey, match=r"belongs to api\.openai\.com"):
         moved.resolve_model("openai/gpt-5")
     named = ProviderConfig(api="openai", base_url=evil, key_env=("OPENAI_API_KEY", "ANTHROPIC_API_KEY"))
-    assert not registry(environment, evil=named).server_keys("evil")
+    assert not make_registry(environment, evil=named).server_keys("evil")
     same_host = ProviderConfig(api="openai", base_url="https://api.openai.com/v2", key_env="OPENAI_API_KEY")
-    assert registry(environment, newer=same_host).server_keys("newer")
+    assert make_registry(environment, newer=same_host).server_keys("newer")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_well_known_key_is_never_sent_to_another_address() -> None:
 )
 def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, words: str) -> None:
     with pytest.raises(BadSettings, match=words):
-        registry(mine=config).resolve_model("mine/x")
+        make_registry(mine=config).resolve_model("mine/x")
 
 
 @pytest.mark.parametrize(
@@ -108,28 +108,28 @@ def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, w
 def test_an_address_without_a_path_gets_the_version_of_its_format(
     environment: dict[str, str], url: str
 ) -> None:
-    assert registry(environment).provider_base_url("anthropic") == url
+    assert make_registry(environment).provider_base_url("anthropic") == url
 
 
 def test_only_what_is_near_is_free() -> None:
-    near = registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).get_provider("ollama")
-    far = registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).get_provider("vllm")
+    near = make_registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).get_provider("ollama")
+    far = make_registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).get_provider("vllm")
     assert near.call_cost_usd("x", Usage(1000, 1000)) == 0.0
     assert (far.call_cost_usd("gpt-4o-mini", Usage(1000, 1000)) or 0) > 0
 
 
 def test_ports_and_case_do_not_make_another_host() -> None:
     same = ProviderConfig(api="openai", base_url="https://API.openai.com:443/v1", key_env="OPENAI_API_KEY")
-    assert registry({"OPENAI_API_KEY": "k"}, again=same).server_keys("again")
+    assert make_registry({"OPENAI_API_KEY": "k"}, again=same).server_keys("again")
 
 
 def test_a_well_known_key_is_not_lent_to_another_provider() -> None:
     lent = ProviderConfig(key_env="ANTHROPIC_API_KEY")
-    assert not registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).server_keys("openrouter")
+    assert not make_registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).server_keys("openrouter")
 
 
 def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
-    broken = registry({"LAB_KEY": "two\nlines", "OPENAI_API_KEY": "k"}, lab=LAB)
+    broken = make_registry({"LAB_KEY": "two\nlines", "OPENAI_API_KEY": "k"}, lab=LAB_CONFIG)
     assert not broken.server_keys("lab")
     for words in (broken.invalid_key_message("lab"), broken.missing_key_message("lab")):
         assert str(words).startswith("The key in LAB_KEY has a line break")
@@ -143,7 +143,7 @@ def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
 
 def test_of_several_keys_the_others_are_used() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY"))
-    known = registry({"A_KEY": "two\nlines", "B_KEY": "b"}, lab=many)
+    known = make_registry({"A_KEY": "two\nlines", "B_KEY": "b"}, lab=many)
     key = known.server_keys("lab").select_key(set())
     assert key is not None
     assert key.source == "B_KEY"
@@ -151,12 +151,12 @@ def test_of_several_keys_the_others_are_used() -> None:
     assert "A_KEY" in str(known.invalid_key_message("lab"))
 
 
-async def test_models_are_those_that_the_provider_lists(lab: LabServer) -> None:
-    near = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="LAB_KEY")
-    async with registry({"LAB_KEY": KEY}, lab=near) as known:
+async def test_models_are_those_that_the_provider_lists(provider_server: ProviderServerSetup) -> None:
+    near = ProviderConfig(api="openai", base_url=f"{provider_server.url}/v1", key_env="LAB_KEY")
+    async with make_registry({"LAB_KEY": API_KEY}, lab=near) as known:
         assert "echo" in await known.list_models("lab", 30.0)
-    async with registry(lab=near) as known:
-        assert "echo" in await known.list_models("lab", 30.0, Key("mine", KEY))
+    async with make_registry(lab=near) as known:
+        assert "echo" in await known.list_models("lab", 30.0, Key("mine", API_KEY))
         with pytest.raises(MissingKey, match="LAB_KEY"):
             await known.list_models("lab", 30.0)
 
@@ -167,7 +167,7 @@ async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> N
             await asyncio.Event().wait()
             return []
 
-    known = registry()
+    known = make_registry()
     known._providers["scripted"] = Silent(Scripts())
     with pytest.raises(ProviderError, match=r"scripted did not answer within 0\.01 s") as caught:
         await known.list_models("scripted", 0.01)
@@ -175,45 +175,45 @@ async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> N
 
 
 def test_every_built_in_provider_can_be_made() -> None:
-    for name in registry():
-        assert registry().get_provider(name).name == name
+    for name in make_registry():
+        assert make_registry().get_provider(name).name == name
 
 
 def test_a_model_file_of_one_s_own_is_one_setting() -> None:
-    mine = registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
+    mine = make_registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
     provider = mine.get_provider("local")
     assert isinstance(provider, LocalProvider)
     assert provider.model_name == "tiny-q4"
     assert mine.embedded_model() == "local/tiny-q4"
     assert mine.demo_model() is None
-    assert registry().demo_model() == registry().embedded_model() == "local/smollm2"
+    assert make_registry().demo_model() == make_registry().embedded_model() == "local/smollm2"
 
 
 def test_what_runs_here_needs_no_key() -> None:
-    assert [name for name in BUILT_IN_PROVIDERS if registry().is_local_server(name)] == [
+    assert [name for name in BUILT_IN_PROVIDERS if make_registry().is_local_server(name)] == [
         "ollama",
         "lmstudio",
         "llamacpp",
         "vllm",
     ]
-    assert registry().missing_key_message("ollama") is None
-    assert registry().cheap_model("openai")
-    assert registry().cheap_model("local") is None
+    assert make_registry().missing_key_message("ollama") is None
+    assert make_registry().cheap_model("openai")
+    assert make_registry().cheap_model("local") is None
 
 
 def test_a_key_of_one_s_own_is_used_instead_of_the_server_s() -> None:
-    served = registry({"LAB_KEY": "server"}, lab=LAB)
+    served = make_registry({"LAB_KEY": "server"}, lab=LAB_CONFIG)
     own = served.resolve_model("lab/echo", Key("the key you stored", "own")).keys.select_key(set())
     assert own is not None
     assert (own.source, own.secret) == ("the key you stored", "own")
     server = served.resolve_model("lab/echo").keys.select_key(set())
     assert server is not None
     assert server.secret == "server"
-    assert registry(lab=LAB).resolve_model("lab/echo", Key("mine", "own")).keys
+    assert make_registry(lab=LAB_CONFIG).resolve_model("lab/echo", Key("mine", "own")).keys
 
 
 def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
-    served = registry(lab=LAB, other=LAB)
+    served = make_registry(lab=LAB_CONFIG, other=LAB_CONFIG)
     first = served.resolve_model("lab/echo", Key("mine", "own")).keys
     key = first.select_key(set())
     assert key is not None
@@ -239,7 +239,7 @@ def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
     ],
 )
 def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
-    known = registry(
+    known = make_registry(
         six=ProviderConfig(api="openai", base_url="http://[::1]:8080/v1"),
         userinfo=ProviderConfig(api="openai", base_url="https://me:secret@HOST.example:443/v1"),
         broken=ProviderConfig(api="openai", base_url="ftp://x"),
@@ -248,7 +248,7 @@ def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
 
 
 def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
-    known = registry(lab=LAB, bare=ProviderConfig(base_url="http://127.0.0.1:9/v1"))
+    known = make_registry(lab=LAB_CONFIG, bare=ProviderConfig(base_url="http://127.0.0.1:9/v1"))
     assert [known.provider_api(name) for name in ("lab", "google", "local", "bare")] == [
         "openai",
         "google",
@@ -265,10 +265,10 @@ def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
 
 
 def test_only_where_keys_can_be_stored_is_that_said() -> None:
-    asked = registry(lab=LAB)
+    asked = make_registry(lab=LAB_CONFIG)
     assert asked.missing_key_message("lab") == "No key for lab: set LAB_KEY."
     served = Registry(
-        {"lab": LAB, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True
+        {"lab": LAB_CONFIG, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True
     )
     own = "or store one of your own with PUT /api/keys/"
     assert served.missing_key_message("lab") == f"No key for lab: set LAB_KEY, {own}lab."

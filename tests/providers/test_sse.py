@@ -6,30 +6,30 @@ from moot.providers.sse import EventParser
 from moot.types.errors import ProviderError
 
 
-def parsed(*pieces: bytes) -> list[bytes]:
+def parse_pieces(*pieces: bytes) -> list[bytes]:
     parser = EventParser()
     return [event for piece in pieces for event in parser.feed_bytes(piece)]
 
 
 def test_events_end_at_a_blank_line() -> None:
-    assert parsed(b"data: a\n\ndata: b\n\ndata: half") == [b"a", b"b"]
+    assert parse_pieces(b"data: a\n\ndata: b\n\ndata: half") == [b"a", b"b"]
 
 
 def test_one_space_after_the_colon_is_dropped_and_no_more() -> None:
-    assert parsed(b"data:a\n\ndata:  b\n\n") == [b"a", b" b"]
+    assert parse_pieces(b"data:a\n\ndata:  b\n\n") == [b"a", b" b"]
 
 
 def test_data_lines_join_and_other_lines_are_ignored() -> None:
-    assert parsed(b": comment\nevent: x\nid: 7\ndata: a\nretry: 3\ndata: b\n\n") == [b"a\nb"]
+    assert parse_pieces(b": comment\nevent: x\nid: 7\ndata: a\nretry: 3\ndata: b\n\n") == [b"a\nb"]
 
 
 def test_separators_inside_json_are_kept() -> None:
     text = "a\u2028b\u2029c\u0085d".encode()
-    assert parsed(b"data: " + text + b"\n\n") == [text]
+    assert parse_pieces(b"data: " + text + b"\n\n") == [text]
 
 
 def test_a_byte_order_mark_is_skipped_once_wherever_it_is_cut() -> None:
-    assert parsed(b"\xef", b"\xbb", b"\xbfdata: \xef\xbb\xbf\n\n") == [b"\xef\xbb\xbf"]
+    assert parse_pieces(b"\xef", b"\xbb", b"\xbfdata: \xef\xbb\xbf\n\n") == [b"\xef\xbb\xbf"]
 
 
 def test_the_end_gives_up_what_has_no_blank_line() -> None:
@@ -69,18 +69,18 @@ def test_one_byte_at_a_time_stays_linear() -> None:
     assert parser.feed_bytes(b"\n\ndata: y\n\n") == [b"y"]
 
 
-LINES = st.lists(
+line_lists = st.lists(
     st.sampled_from([b"data: a", b"data:b", b"data", b"", b": c", b"event: e", "data: \u2028é😀".encode()]),
     max_size=12,
 )
 
 
-@given(LINES, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.data())
+@given(line_lists, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.data())
 def test_any_line_end_and_any_cut_give_the_same(
     lines: list[bytes], ending: bytes, data: st.DataObject
 ) -> None:
-    expected = parsed(b"".join(line + b"\n" for line in lines))
+    expected = parse_pieces(b"".join(line + b"\n" for line in lines))
     stream = b"".join(line + ending for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-    assert parsed(*pieces) == expected
+    assert parse_pieces(*pieces) == expected

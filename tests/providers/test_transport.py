@@ -15,7 +15,7 @@ from moot.types.faults import FaultKind
 
 
 @asynccontextmanager
-async def answering(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def serve_bytes(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve the same bytes to everyone who connects."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -32,7 +32,7 @@ async def answering(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIt
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def failing(url: str, connect_seconds: float = 60.0) -> ProviderError:
+async def request_error(url: str, connect_seconds: float = 60.0) -> ProviderError:
     transport = Transport(connect_seconds)
     try:
         with pytest.raises(ProviderError) as caught:
@@ -46,19 +46,19 @@ async def failing(url: str, connect_seconds: float = 60.0) -> ProviderError:
 async def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        error = await failing(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+        error = await request_error(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
     assert error.fault.kind == "network"
     assert "is it running?" in error.fault.message
 
 
 async def test_a_host_that_does_not_exist() -> None:
-    error = await failing("http://no-such-host.invalid/v1")
+    error = await request_error("http://no-such-host.invalid/v1")
     assert error.fault.kind == "network"
 
 
 async def test_tls_to_a_server_that_speaks_none() -> None:
-    async with answering(b"HTTP/1.1 200 OK\r\n\r\n") as address:
-        error = await failing(f"https://{address}/v1")
+    async with serve_bytes(b"HTTP/1.1 200 OK\r\n\r\n") as address:
+        error = await request_error(f"https://{address}/v1")
     assert error.fault.kind == "network"
     assert "secure connection" in error.fault.message
 
@@ -67,7 +67,7 @@ async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    error = await failing("http://models.invalid/v1")
+    error = await request_error("http://models.invalid/v1")
     assert error.fault.kind == "network"
     assert "proxy" in error.fault.message
 
@@ -91,7 +91,7 @@ async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out(
             for client in waiting:
                 client.setblocking(False)
                 client.connect_ex(address)
-            error = await failing(f"http://{address[0]}:{address[1]}/v1", connect_seconds=0.2)
+            error = await request_error(f"http://{address[0]}:{address[1]}/v1", connect_seconds=0.2)
         finally:
             for client in waiting:
                 client.close()
@@ -117,22 +117,22 @@ async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out(
     ],
 )
 async def test_odd_answers(answer: bytes, kind: FaultKind, words: str) -> None:
-    async with answering(answer) as address:
-        error = await failing(f"http://{address}/v1")
+    async with serve_bytes(answer) as address:
+        error = await request_error(f"http://{address}/v1")
     assert error.fault.kind == kind
     assert words in error.fault.message
 
 
 async def test_a_bad_address_is_the_user_s_to_mend() -> None:
-    error = await failing("http://[half/v1")
+    error = await request_error("http://[half/v1")
     assert (error.fault.kind, error.fault.retryable) == ("network", False)
 
 
 async def test_certificates_are_checked() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an authority that nobody knows
-    async with answering(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
-        error = await failing(f"https://{address}/v1")
+    async with serve_bytes(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
+        error = await request_error(f"https://{address}/v1")
     assert error.fault.kind == "network"
     assert "certificate" in error.fault.message
 
@@ -140,7 +140,7 @@ async def test_certificates_are_checked() -> None:
 async def test_what_follows_a_packed_answer_is_not_kept() -> None:
     packed = gzip.compress(b"data: a\n\n")
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
-    async with answering(head + packed + b"x" * 1_000_000) as address:
+    async with serve_bytes(head + packed + b"x" * 1_000_000) as address:
         transport = Transport()
         got = [events async for events in transport.post_stream("lab", f"http://{address}/", {}, b"", None)]
         await transport.aclose()

@@ -4,7 +4,7 @@ from moot.types.errors import ProviderError
 from moot.types.faults import make_fault
 
 
-class Words:
+class WordDecoder:
     """A reader of the simplest format there is: a word a frame, a full stop at the end."""
 
     def decode_frame(self, frame: bytes) -> list[Chunk]:
@@ -24,10 +24,10 @@ class Words:
 
 
 def test_frames_are_read_up_to_the_ending() -> None:
-    assert decode_frames(Words(), [b"a", b"b"]) == [Text("a"), Text("b")]
-    assert decode_frames(Words(), [b"a", b".", b"b", b"."]) == [Text("a"), Done("stop")]
+    assert decode_frames(WordDecoder(), [b"a", b"b"]) == [Text("a"), Text("b")]
+    assert decode_frames(WordDecoder(), [b"a", b".", b"b", b"."]) == [Text("a"), Done("stop")]
 
 
 def test_a_frame_that_cannot_be_read_is_an_ending_and_keeps_what_came_before() -> None:
-    read = decode_frames(Words(), [b"a", b"?", b"b"])
+    read = decode_frames(WordDecoder(), [b"a", b"?", b"b"])
     assert read == [Text("a"), Failed(make_fault("bad_response", "what?"))]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from moot.providers.wire_json import decode_leniently, is_json, parse_model_ids
 from moot.types.errors import ProviderError
 
-strings = msgspec.json.Decoder(str)
+string_decoder = msgspec.json.Decoder(str)
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ strings = msgspec.json.Decoder(str)
     ],
 )
 def test_what_strict_parsers_refuse_is_mended(frame: bytes, text: str) -> None:
-    assert decode_leniently(strings, frame) == text
+    assert decode_leniently(string_decoder, frame) == text
 
 
 @pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"NaN"])
 def test_other_damage_is_a_bad_response(frame: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
-        decode_leniently(strings, frame)
+        decode_leniently(string_decoder, frame)
     assert caught.value.fault.kind == "bad_response"
 
 
@@ -39,7 +39,7 @@ def test_depth_is_damage_too() -> None:
 
 @given(st.text())
 def test_good_text_is_untouched(text: str) -> None:
-    assert decode_leniently(strings, msgspec.json.encode(text)) == text
+    assert decode_leniently(string_decoder, msgspec.json.encode(text)) == text
 
 
 def test_cut_arguments_are_not_json() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import moot
-from moot import Debate, Directed, Moot, UnknownModel, UsageError, Voice, ask
+from moot import DebateOptions, DirectedOptions, Moot, ParticipantSpec, UnknownModel, UsageError, ask
 from moot.types.events import TextDelta
 
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
@@ -17,7 +17,7 @@ DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 
 async def test_a_debate_streams_and_comes_to_a_synthesis_with_minutes() -> None:
     async with Moot() as table:
-        debate = table.debate("Split it?", DEBATERS, rules=Debate(lead="beta"))
+        debate = table.debate("Split it?", DEBATERS, rules=DebateOptions(lead="beta"))
         stages = {event.stage async for event in debate if isinstance(event, TextDelta)}
     assert stages == {"initial", "debate", "synthesis"}
     result = debate.result
@@ -34,7 +34,7 @@ async def test_a_persona_and_instructions_reach_the_model(tmp_path: Path) -> Non
     (tmp_path / "moot.toml").write_text('[providers.scripted]\nscript = "script.toml"\n')
     async with Moot(tmp_path / "moot.toml") as table:
         result = await table.ask(
-            "Who are you?", [Voice(model="scripted/parrot", prompt="Be Ada.")], system="Be brief."
+            "Who are you?", [ParticipantSpec(model="scripted/parrot", prompt="Be Ada.")], system="Be brief."
         )
     assert result.text == "Be Ada.\n\nBe brief."
 
@@ -59,7 +59,7 @@ async def test_without_models_the_usual_table_is_asked(tmp_path: Path) -> None:
         ({"question": " "}, "no question"),
         ({"mode": "debate"}, "at least two"),
         ({"mode": "single", "models": DEBATERS}, "asks one model"),
-        ({"rules": Directed()}, "rules of directed, and the mode is single"),
+        ({"rules": DirectedOptions()}, "rules of directed, and the mode is single"),
         ({"files": ["nowhere.txt"]}, "Cannot read nowhere.txt"),
     ],
 )

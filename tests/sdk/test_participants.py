@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
-from moot import Debate, Directed, Moot, UsageError, Voice
+from moot import DebateOptions, DirectedOptions, Moot, ParticipantSpec, UsageError
 from moot.sdk.participants import build_participants, participant_prompt, validate_options
 from moot.types.errors import NotFound
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 
-TWO = ["scripted/echo", "scripted/steady"]
+TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,19 @@ TWO = ["scripted/echo", "scripted/steady"]
         ({"cap": -1}, "cap: It must be more than 0."),
         ({"models": "scripted/echo"}, "models: It must be a list."),
         ({"models": [5]}, r"models\[0\]: It must be text or an object."),
-        ({"models": [Voice(model="scripted/echo", temperature=9)]}, r"models\[0\].temperature: .* at most 2"),
         (
-            {"models": TWO, "mode": "debate", "rules": Debate(lead="zed")},
+            {"models": [ParticipantSpec(model="scripted/echo", temperature=9)]},
+            r"models\[0\].temperature: .* at most 2",
+        ),
+        (
+            {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(lead="zed")},
             "debate.lead: nobody is called 'zed'",
         ),
-        ({"models": TWO, "mode": "debate", "rules": Debate(quorum=3)}, "debate.quorum: only 2 take part"),
-        ({"mode": "directed", "rules": Directed(turns=99)}, "directed.turns: It must be at most"),
+        (
+            {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(quorum=3)},
+            "debate.quorum: only 2 take part",
+        ),
+        ({"mode": "directed", "rules": DirectedOptions(turns=99)}, "directed.turns: It must be at most"),
     ],
 )
 async def test_what_does_not_fit_is_named(wanted: dict[str, Any], words: str) -> None:
@@ -35,17 +41,17 @@ async def test_what_does_not_fit_is_named(wanted: dict[str, Any], words: str) ->
 
 
 def test_the_prompt_of_a_voice_is_its_own_and_rules_are_kept() -> None:
-    voice = Voice(model="scripted/echo", prompt="x" * 100_000)
-    came = validate_options((voice,), "advisors", Advisors(synthesis=True), 2, None)
+    voice = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
+    came = validate_options((voice,), "advisors", AdvisorOptions(synthesis=True), 2, None)
     assert came.advisors is not None
-    assert came.advisors.to_advisors() == Advisors(synthesis=True)
+    assert came.advisors.to_advisors() == AdvisorOptions(synthesis=True)
 
 
 def test_everybody_has_a_name() -> None:
-    wanted: list[str | Voice] = [
+    wanted: list[str | ParticipantSpec] = [
         "x/a",
-        Voice(model="x/b", name="Ada"),
-        Voice(model="x/c", persona="sceptic"),
+        ParticipantSpec(model="x/b", name="Ada"),
+        ParticipantSpec(model="x/c", persona="sceptic"),
         "x/d",
     ]
     assert [(who.id, who.name, who.model) for who, _ in build_participants(wanted, None)] == [
@@ -58,11 +64,11 @@ def test_everybody_has_a_name() -> None:
 
 def test_no_two_have_the_same() -> None:
     with pytest.raises(UsageError, match="Two are called 'Ada'"):
-        build_participants([Voice(model="x/a", name="Ada")] * 2, None)
+        build_participants([ParticipantSpec(model="x/a", name="Ada")] * 2, None)
 
 
 def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
-    wanted: list[str | Voice] = ["x/a", "x/b", Voice(model="x/c", role="assistant")]
+    wanted: list[str | ParticipantSpec] = ["x/a", "x/b", ParticipantSpec(model="x/c", role="assistant")]
     assert [who.role for who, _ in build_participants(wanted, "directed")] == [
         "teacher",
         "student",
@@ -71,7 +77,10 @@ def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
 
 
 def test_a_voice_is_told_who_it_is_and_what_all_are_told() -> None:
-    assert participant_prompt(Voice(model="x/a", prompt="Be Ada."), "Be brief.") == "Be Ada.\n\nBe brief."
-    assert participant_prompt(Voice(model="x/a", persona="Sceptic"), "").strip()
+    assert (
+        participant_prompt(ParticipantSpec(model="x/a", prompt="Be Ada."), "Be brief.")
+        == "Be Ada.\n\nBe brief."
+    )
+    assert participant_prompt(ParticipantSpec(model="x/a", persona="Sceptic"), "").strip()
     with pytest.raises(NotFound, match="Sceptic"):
-        participant_prompt(Voice(model="x/a", persona="nobody"), "")
+        participant_prompt(ParticipantSpec(model="x/a", persona="nobody"), "")

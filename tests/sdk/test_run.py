@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from moot import Moot, ProviderError, Result, Talk, UsageError
+from moot import Moot, ProviderError, Result, RunHandle, UsageError
 from moot.sdk.run import build_result
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
@@ -10,9 +10,11 @@ from moot.types.events import Answer, Notice, RunEnded, RunStarted, TextDelta, T
 from moot.types.participants import make_participants
 
 
-def turn(who: str, text: str, stage: str = "answer", status: TurnStatus = "completed") -> TurnEnded:
+def turn_ended(
+    participant: str, text: str, stage: str = "answer", status: TurnStatus = "completed"
+) -> TurnEnded:
     return TurnEnded(
-        participant=who,
+        participant=participant,
         stage=stage,
         round=0,
         status=status,
@@ -23,42 +25,56 @@ def turn(who: str, text: str, stage: str = "answer", status: TurnStatus = "compl
     )
 
 
-def result(*turns: TurnEnded | Notice) -> Result:
+def result_of_turns(*turns: TurnEnded | Notice) -> Result:
     ended = RunEnded(status="completed")
     return build_result([RunStarted(participants=make_participants(("x/y", "x/y"))), *turns, ended], ended)
 
 
 def test_the_synthesis_is_what_a_debate_comes_to() -> None:
-    came = result(
-        turn("alpha", "Old.", "initial"), turn("alpha", "New.", "debate"), turn("beta", "All.", "synthesis")
+    came = result_of_turns(
+        turn_ended("alpha", "Old.", "initial"),
+        turn_ended("alpha", "New.", "debate"),
+        turn_ended("beta", "All.", "synthesis"),
     )
     assert (came.text, came.synthesis, came.answers) == ("All.", "All.", {"Alpha": "New."})
 
 
 def test_several_answers_have_names_and_one_has_none() -> None:
-    assert result(turn("alpha", "Yes."), turn("beta", "No.")).text == "Alpha:\nYes.\n\nBeta:\nNo."
-    assert result(turn("alpha", "Yes."), turn("beta", "", status="failed")).text == "Yes."
+    assert (
+        result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "No.")).text
+        == "Alpha:\nYes.\n\nBeta:\nNo."
+    )
+    assert (
+        result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "", status="failed")).text == "Yes."
+    )
 
 
 def test_what_was_said_until_a_stop_is_an_answer() -> None:
-    came = result(turn("alpha", "Half", status="stopped"), turn("beta", "", status="stopped"))
+    came = result_of_turns(
+        turn_ended("alpha", "Half", status="stopped"), turn_ended("beta", "", status="stopped")
+    )
     assert (came.text, came.answers) == ("Half", {"Alpha": "Half"})
 
 
 def test_a_stop_before_the_first_word_leaves_what_was_said_before() -> None:
-    came = result(turn("alpha", "Old.", "initial"), turn("alpha", "", "debate", "stopped"))
+    came = result_of_turns(
+        turn_ended("alpha", "Old.", "initial"), turn_ended("alpha", "", "debate", "stopped")
+    )
     assert came.answers == {"Alpha": "Old."}
 
 
 def test_all_that_was_paid_is_counted() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=1.0)
-    came = result(turn("alpha", "Yes."), Notice(kind="missing", message="None.", charge=vain))
+    came = result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="None.", charge=vain))
     assert (came.usage, came.cost, came.notices) == (Usage(input=11, output=2), 1.5, ("None.",))
 
 
 def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(), cost=None)
-    assert result(turn("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost is None
+    assert (
+        result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost
+        is None
+    )
 
 
 async def test_it_is_read_event_by_event_and_then_has_a_result() -> None:
@@ -74,14 +90,16 @@ async def test_it_is_read_event_by_event_and_then_has_a_result() -> None:
                 pass
 
 
-async def read(talk: Talk) -> Result:
-    return await talk
+async def wait_for_result(run_handle: RunHandle) -> Result:
+    return await run_handle
 
 
 async def test_two_who_read_it_at_once_do_not_have_it_asked_twice() -> None:
     async with Moot() as moot:
         talk = moot.ask("Why?", ["scripted/echo"])
-        first, second = await asyncio.gather(read(talk), read(talk), return_exceptions=True)
+        first, second = await asyncio.gather(
+            wait_for_result(talk), wait_for_result(talk), return_exceptions=True
+        )
     assert isinstance(first, Result)
     assert isinstance(second, UsageError)
 

@@ -15,13 +15,13 @@ from moot.server.routes.health import MetricsAccess
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 
-FREE: list[Litestar] = []
+FREE_APPS: list[Litestar] = []
 
-Create = Callable[[Accounts, RateLimits, Caller | None, Mapping[str, object], str | None], Litestar]
+CreateApp = Callable[[Accounts, RateLimits, Caller | None, Mapping[str, object], str | None], Litestar]
 
 
 @contextmanager
-def lent() -> Iterator[Create]:
+def pooled_app_factory() -> Iterator[CreateApp]:
     """Give what can be called instead of `create_app`, until the test has no more need of what it returned.
 
     The application is a new one, or one that another test used. It holds no state but its parts, which are replaced.
@@ -35,9 +35,9 @@ def lent() -> Iterator[Create]:
         parts: Mapping[str, object],
         metrics_token: str | None = None,
     ) -> Litestar:
-        app = FREE.pop() if FREE else create_app(accounts, limits, local, dict.fromkeys(parts))
+        app = FREE_APPS.pop() if FREE_APPS else create_app(accounts, limits, local, dict.fromkeys(parts))
         used.append(app)
-        _furnish(
+        _set_dependencies(
             app,
             Authentication(accounts, limits, local),
             {"limits": limits, "mcp": parts["mcp"]},
@@ -47,23 +47,23 @@ def lent() -> Iterator[Create]:
 
     yield create
     for app in used:
-        _furnish(app, None, dict.fromkeys(app.state), {})
-        FREE.append(app)
+        _set_dependencies(app, None, dict.fromkeys(app.state), {})
+        FREE_APPS.append(app)
 
 
-def build_ahead() -> None:
+def build_free_app() -> None:
     """Build an application before anything needs it, for a process that is forked from this one."""
     nothing: Any = None
-    FREE.append(create_app(nothing, nothing, None, dict.fromkeys(ROUTE_DEPENDENCIES)))
+    FREE_APPS.append(create_app(nothing, nothing, None, dict.fromkeys(ROUTE_DEPENDENCIES)))
 
 
-def use_what_was_built() -> None:
+def use_prebuilt_app() -> None:
     """Let the server of this process have the application that was built ahead."""
-    assert Services.app.__kwdefaults__ is not None
-    Services.app.__kwdefaults__["create"] = ExitStack().enter_context(lent())
+    assert Services.build_asgi_app.__kwdefaults__ is not None
+    Services.build_asgi_app.__kwdefaults__["create"] = ExitStack().enter_context(pooled_app_factory())
 
 
-def _furnish(
+def _set_dependencies(
     app: Litestar,
     authentication: Authentication | None,
     state: Mapping[str, object],

@@ -6,27 +6,27 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from tests.databases import SLOW_ON_POSTGRES, migrated, tmp_path
-from tests.server.house import House, built
-from tests.store.hashing import quick_passwords
+from tests.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
+from tests.server.house import AccountApp, create_account_app
+from tests.store.hashing import fast_password_hashing
 
-__all__ = ["quick_passwords", "tmp_path"]
+__all__ = ["fast_password_hashing", "tmp_path"]
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
+    async with open_migrated_database(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with built(database) as house:
+async def account_app(database: Database) -> AsyncIterator[AccountApp]:
+    async with create_account_app(database) as house:
         yield house
 
 
 @pytest.fixture
-async def cottage(tmp_path: Path) -> AsyncIterator[House]:
+async def sqlite_account_app(tmp_path: Path) -> AsyncIterator[AccountApp]:
     """A house on the embedded database."""
-    async with migrated("sqlite", tmp_path) as database, built(database) as house:
+    async with open_migrated_database("sqlite", tmp_path) as database, create_account_app(database) as house:
         yield house

@@ -15,16 +15,16 @@ from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
 from moot.store.schema import account, tenant
 from moot.types.accounts import Caller
-from tests.server.apps import lent
-from tests.server.talking import idle
+from tests.server.apps import pooled_app_factory
+from tests.server.talking import build_idle_services
 
 PASSWORD = "correct horse"
-LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1", key_env="LAB_KEY")
-BARE = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
+KEYED_PROVIDER = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1", key_env="LAB_KEY")
+KEYLESS_PROVIDER = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 
-class House:
+class AccountApp:
     """The app as its visitors find it, and what stands behind it."""
 
     def __init__(self, database: Database, app: Litestar, client: AsyncClient) -> None:
@@ -36,12 +36,12 @@ class House:
     async def log_in(self, name: str = "ada", password: str = PASSWORD) -> Response:
         return await self.client.post("/api/login", json={"name": name, "password": password})
 
-    async def ada(self) -> None:
+    async def log_in_ada(self) -> None:
         """Let Ada in, who has a password."""
         await self.accounts.create_account("ada", PASSWORD)
         await self.log_in()
 
-    async def bearer(self, name: str) -> dict[str, str]:
+    async def create_token_headers(self, name: str) -> dict[str, str]:
         """Make an account that has a token and no password, and return the header that says so."""
         async with self.database.write() as connection:
             await connection.execute(insert(tenant).values(id=name, name=name, created_at=0.0))
@@ -50,40 +50,44 @@ class House:
         secret, _ = await self.accounts.create_token(caller, "test")
         return {"Authorization": f"Bearer {secret}"}
 
-    async def ask(self, who: Mapping[str, str]) -> Response:
-        return await self.client.post("/api/discussions", json=QUESTION, headers=who)
+    async def create_discussion(self, headers: Mapping[str, str]) -> Response:
+        return await self.client.post("/api/discussions", json=QUESTION, headers=headers)
 
 
 @asynccontextmanager
-async def built(
+async def create_account_app(
     database: Database,
     *,
     local: bool = False,
-    calls_a_minute: int = 600,
-    starts_a_minute: int = 60,
-    messages: tuple[int, int] = (60, 60),
-    debates: tuple[int, int] = (60, 60),
-    logins_a_minute: int = 10,
+    requests_per_minute: int = 600,
+    model_requests_per_minute: int = 60,
+    message_rate: tuple[int, int] = (60, 60),
+    debate_rate: tuple[int, int] = (60, 60),
+    logins_per_minute: int = 10,
     metrics_token: str | None = None,
     environment: Mapping[str, str] | None = None,
     base_url: str = "http://moot.example",
     **configs: ProviderConfig,
-) -> AsyncIterator[House]:
-    async with Registry(configs or {"lab": LAB, "bare": BARE}, environment or {}) as registry:
-        inside = await idle(database, registry)
-        inside.limits = RateLimits(
+) -> AsyncIterator[AccountApp]:
+    async with Registry(
+        configs or {"lab": KEYED_PROVIDER, "bare": KEYLESS_PROVIDER}, environment or {}
+    ) as registry:
+        inside = await build_idle_services(database, registry)
+        inside.rate_limits = RateLimits(
             RateLimiter(database),
-            requests_per_minute=calls_a_minute,
-            model_requests_per_minute=starts_a_minute,
-            messages_per_minute=messages[0],
-            messages_burst=messages[1],
-            debates_per_minute=debates[0],
-            debates_burst=debates[1],
-            logins_per_minute=logins_a_minute,
+            requests_per_minute=requests_per_minute,
+            model_requests_per_minute=model_requests_per_minute,
+            messages_per_minute=message_rate[0],
+            messages_burst=message_rate[1],
+            debates_per_minute=debate_rate[0],
+            debates_burst=debate_rate[1],
+            logins_per_minute=logins_per_minute,
         )
         caller = await inside.accounts.ensure_local_account() if local else None
-        with lent() as create:
-            app = create(inside.accounts, inside.limits, caller, inside.route_dependencies(), metrics_token)
+        with pooled_app_factory() as create:
+            app = create(
+                inside.accounts, inside.rate_limits, caller, inside.route_dependencies(), metrics_token
+            )
             transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
             async with AsyncClient(transport=transport, base_url=base_url) as client:
-                yield House(database, app, client)
+                yield AccountApp(database, app, client)

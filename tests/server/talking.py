@@ -18,34 +18,34 @@ from moot.store.runs.workers import WorkerRegistry
 from moot.types.discussions import Message
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.types.primitives import new_id
-from tests.server.apps import lent
+from tests.server.apps import pooled_app_factory
 
-SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
-UNHURRIED = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
-NEW = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
+ENCRYPTION_SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
+UNLIMITED_SETTINGS = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
+NEW_DISCUSSION_BODY = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
 
 
-class Talking:
-    def __init__(self, house: Services, app: Any, client: AsyncClient, started: list[str]) -> None:
-        self.house = house
+class LocalApp:
+    def __init__(self, services: Services, app: Any, client: AsyncClient, started_runs: list[str]) -> None:
+        self.services = services
         self.app = app
         self.client = client
-        self.started = started
+        self.started_runs = started_runs
 
     async def call(self, method: str, path: str, body: object = None, **headers: str) -> Response:
         return await self.client.request(method, path, json=body, headers=headers)
 
-    async def ok(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+    async def call_ok(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         response = await self.call(method, path, body, **headers)
         assert response.is_success, response.text
         return response.json() if response.content else None
 
-    async def open(self, **more: Any) -> Any:
-        return await self.ok("POST", "/api/discussions", NEW | more)
+    async def create_discussion(self, **more: Any) -> Any:
+        return await self.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY | more)
 
-    async def answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
+    async def record_answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
         """Let Alpha say something in a run that nobody executes, and end it unless there is no status."""
-        claim = await self.house.runs.acquire_lease(run, self.house.worker_id)
+        claim = await self.services.runs.acquire_lease(run, self.services.worker_id)
         assert claim is not None
         events: list[Event] = [
             RunStarted(participants=claim.plan.participants),
@@ -68,36 +68,38 @@ class Talking:
         entry = EventLogEntry(
             claim,
             claim.seq + 1,
-            _numbered(events, claim.run, claim.seq + 1),
+            _encode_events(events, claim.run, claim.seq + 1),
             RunRecords([message]) if status is not None else None,
             RunEnding(status, time.time()) if status is not None else None,
         )
-        await self.house.events.write_entries([entry])
-        self.house.feeds.publish(run, entry.first_seq, entry.bodies)
+        await self.services.events.write_entries([entry])
+        self.services.event_hub.publish(run, entry.first_seq, entry.bodies)
 
 
-def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
+def _encode_events(events: Sequence[Event], run: str, first: int) -> list[str]:
     numbered = (msgspec.structs.replace(event, run=run, seq=seq) for seq, event in enumerate(events, first))
     return [msgspec.json.encode(event).decode() for event in numbered]
 
 
-async def idle(database: Database, registry: Registry, settings: Settings | None = None) -> Services:
+async def build_idle_services(
+    database: Database, registry: Registry, settings: Settings | None = None
+) -> Services:
     """Build all parts of a server, none of which does anything by itself."""
-    house = Services(settings or UNHURRIED, database, registry, Encryptor(SECRET))
-    house.hall._start = lambda _: None
+    house = Services(settings or UNLIMITED_SETTINGS, database, registry, Encryptor(ENCRYPTION_SECRET))
+    house.discussion_service._start = lambda _: None
     if database.is_postgres:
         await WorkerRegistry(database).register(house.worker_id)
     return house
 
 
 @asynccontextmanager
-async def talking(database: Database) -> AsyncIterator[Talking]:
+async def create_local_app(database: Database) -> AsyncIterator[LocalApp]:
     started: list[str] = []
     async with Registry({}, {}) as registry:
-        house = await idle(database, registry)
-        house.hall._start = started.append
-        with lent() as create:
-            app = await house.app(Settings(), loopback=True, create=create)
+        house = await build_idle_services(database, registry)
+        house.discussion_service._start = started.append
+        with pooled_app_factory() as create:
+            app = await house.build_asgi_app(Settings(), loopback=True, create=create)
             transport = ASGITransport(app=app, raise_app_exceptions=False)
             async with AsyncClient(transport=transport, base_url="http://localhost") as client:
-                yield Talking(house, app, client, started)
+                yield LocalApp(house, app, client, started)

@@ -13,10 +13,10 @@ from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
 from moot.settings import RateSettings, Settings
 from moot.store.encryption import Encryptor
-from tests.databases import migrated
-from tests.server.talking import SECRET
+from tests.databases import open_migrated_database
+from tests.server.talking import ENCRYPTION_SECRET
 
-OPEN = {
+PUBLIC_PATHS = {
     "/healthz",
     "/readyz",
     "/metrics",
@@ -29,23 +29,23 @@ OPEN = {
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[Litestar]:
     """The application as it is where accounts are needed."""
-    async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = Services(Settings(), database, registry, Encryptor(SECRET))
-        yield create_app(house.accounts, house.limits, None, house.route_dependencies())
+    async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+        house = Services(Settings(), database, registry, Encryptor(ENCRYPTION_SECRET))
+        yield create_app(house.accounts, house.rate_limits, None, house.route_dependencies())
 
 
-def called(app: Litestar) -> AsyncClient:
+def create_client(app: Litestar) -> AsyncClient:
     transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
     return AsyncClient(transport=transport, base_url="http://moot.example")
 
 
 @pytest.fixture
 async def client(app: Litestar) -> AsyncIterator[AsyncClient]:
-    async with called(app) as client:
+    async with create_client(app) as client:
         yield client
 
 
-def routes(app: Litestar) -> list[tuple[str, str, Any]]:
+def list_routes(app: Litestar) -> list[tuple[str, str, Any]]:
     return [
         (method, route.path_format, handler)
         for route in app.routes
@@ -58,11 +58,11 @@ def routes(app: Litestar) -> list[tuple[str, str, Any]]:
 async def test_nothing_is_answered_to_somebody_unknown_but_what_is_open(
     app: Litestar, client: AsyncClient
 ) -> None:
-    found = routes(app)
+    found = list_routes(app)
     assert len(found) > 30
     for method, path, _ in found:
         reply = await client.request(method, path, json={})
-        if path in OPEN or path.startswith("/api/openapi.json/"):
+        if path in PUBLIC_PATHS or path.startswith("/api/openapi.json/"):
             assert reply.status_code in {200, 400, 404}, path
         else:
             assert (reply.status_code, reply.headers["WWW-Authenticate"]) == (401, "Bearer"), path
@@ -72,7 +72,7 @@ async def test_nothing_is_answered_to_somebody_unknown_but_what_is_open(
 
 async def test_whatever_a_route_asks_for_is_marked_as_what_it_is(app: Litestar) -> None:
     """What is not marked would be looked for in the query, and there anybody could put it."""
-    for method, path, handler in routes(app):
+    for method, path, handler in list_routes(app):
         for name, parameter in inspect.signature(handler.fn).parameters.items():
             plain = name in {"self", "request", "path"}
             assert plain or hasattr(parameter.annotation, "__metadata__"), (method, path, name)
@@ -91,11 +91,11 @@ async def test_the_description_is_there_for_everybody(client: AsyncClient) -> No
 
 
 async def test_calls_are_counted_on_every_route_as_the_settings_say(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+    async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         house = Services(
-            Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(SECRET)
+            Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(ENCRYPTION_SECRET)
         )
-        app = create_app(house.accounts, house.limits, None, house.route_dependencies())
-        async with called(app) as client:
+        app = create_app(house.accounts, house.rate_limits, None, house.route_dependencies())
+        async with create_client(app) as client:
             statuses = [(await client.get("/healthz")).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]

@@ -4,26 +4,26 @@ from litestar.types import Receive, Scope, Send
 
 from moot.server.csrf import SameOriginMiddleware
 
-CROSS = {"Sec-Fetch-Site": "cross-site"}
+CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
 SAME_SITE = {"Sec-Fetch-Site": "same-site"}
-VISIT = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-STREAM = {"Accept": "text/event-stream"}
+NAVIGATION = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+ACCEPT_STREAM = {"Accept": "text/event-stream"}
 
 
-async def welcome(scope: Scope, receive: Receive, send: Send) -> None:
+async def ok_app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"welcome", "more_body": False})
 
 
-async def status(
+async def response_status(
     method: str,
     headers: dict[str, str],
     *,
     host: str = "moot.example",
     loopback: bool = False,
-    hosts: frozenset[str] = frozenset(),
+    allowed_hosts: frozenset[str] = frozenset(),
 ) -> int:
-    site = SameOriginMiddleware(welcome, loopback=loopback, allowed_hosts=hosts)
+    site = SameOriginMiddleware(ok_app, loopback=loopback, allowed_hosts=allowed_hosts)
     transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://moot.example") as client:
         return (await client.request(method, "/api/x", headers={"Host": host, **headers})).status_code
@@ -34,7 +34,7 @@ async def status(
     "headers",
     [
         {},
-        STREAM,
+        ACCEPT_STREAM,
         {"Sec-Fetch-Site": "same-origin", "Origin": "https://moot.example"},
         {"Sec-Fetch-Site": "none"},
         {"Origin": "http://MOOT.example"},
@@ -42,47 +42,50 @@ async def status(
     ids=str,
 )
 async def test_programs_and_our_own_page_pass(method: str, headers: dict[str, str]) -> None:
-    assert await status(method, headers) == 200
+    assert await response_status(method, headers) == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize(
     "headers",
     [
-        CROSS,
+        CROSS_SITE,
         SAME_SITE,
-        CROSS | STREAM,
-        SAME_SITE | STREAM,
-        {"Origin": "https://evil.example"} | STREAM,
+        CROSS_SITE | ACCEPT_STREAM,
+        SAME_SITE | ACCEPT_STREAM,
+        {"Origin": "https://evil.example"} | ACCEPT_STREAM,
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Origin": "https://moot.example:8443"},
         {"Origin": "https://moot.example.evil.example"},
         {"Origin": "http://[bad"},
-        CROSS | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
-        CROSS | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        CROSS_SITE | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        CROSS_SITE | {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
     ],
     ids=str,
 )
 async def test_other_sites_do_not(method: str, headers: dict[str, str]) -> None:
-    assert await status(method, headers) == 403
+    assert await response_status(method, headers) == 403
 
 
 async def test_another_site_may_link_here_and_do_nothing_else() -> None:
-    assert await status("GET", CROSS | VISIT) == 200
-    assert await status("POST", CROSS | VISIT) == 403
+    assert await response_status("GET", CROSS_SITE | NAVIGATION) == 200
+    assert await response_status("POST", CROSS_SITE | NAVIGATION) == 403
 
 
 async def test_the_port_is_part_of_where_a_page_comes_from() -> None:
-    assert await status("POST", {"Origin": "http://localhost:8000"}, host="localhost:8000") == 200
-    assert await status("POST", {"Origin": "http://localhost:3000"}, host="localhost:8000") == 403
+    assert await response_status("POST", {"Origin": "http://localhost:8000"}, host="localhost:8000") == 200
+    assert await response_status("POST", {"Origin": "http://localhost:3000"}, host="localhost:8000") == 403
 
 
 async def test_behind_a_proxy_that_changes_the_host_the_settings_say_our_name() -> None:
     origin = {"Origin": "https://moot.example"}
-    assert await status("POST", origin, host="10.0.0.5:8000") == 403
+    assert await response_status("POST", origin, host="10.0.0.5:8000") == 403
     for named in ("moot.example", "Moot.Example", "moot.example:443"):
-        assert await status("POST", origin, host="10.0.0.5:8000", hosts=frozenset({named})) == 200
+        assert (
+            await response_status("POST", origin, host="10.0.0.5:8000", allowed_hosts=frozenset({named}))
+            == 200
+        )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +106,7 @@ async def test_behind_a_proxy_that_changes_the_host_the_settings_say_our_name() 
 )
 @pytest.mark.parametrize("named", ["moot.home", "Moot.Home", "moot.home:8642"])
 async def test_on_loopback_this_machine_s_names_are_answered_to(host: str, named: str) -> None:
-    assert await status("GET", {}, host=host, loopback=True, hosts=frozenset({named})) == 200
+    assert await response_status("GET", {}, host=host, loopback=True, allowed_hosts=frozenset({named})) == 200
 
 
 @pytest.mark.parametrize(
@@ -121,20 +124,20 @@ async def test_on_loopback_this_machine_s_names_are_answered_to(host: str, named
 )
 async def test_on_loopback_a_borrowed_name_is_not(host: str) -> None:
     for hosts in (frozenset[str](), frozenset({""})):
-        assert await status("GET", {}, host=host, loopback=True, hosts=hosts) == 403
-        assert await status("GET", VISIT, host=host, loopback=True, hosts=hosts) == 403
+        assert await response_status("GET", {}, host=host, loopback=True, allowed_hosts=hosts) == 403
+        assert await response_status("GET", NAVIGATION, host=host, loopback=True, allowed_hosts=hosts) == 403
 
 
 @pytest.mark.parametrize("named", ["fd00::5", "FD00::5", "[fd00::5]", "[fd00::5]:8642"])
 async def test_an_address_of_ipv6_may_be_one_of_our_names(named: str) -> None:
     hosts = frozenset({named})
-    assert await status("GET", {}, host="[fd00::5]:8000", loopback=True, hosts=hosts) == 200
-    assert await status("GET", {}, host="[fd00::6]:8000", loopback=True, hosts=hosts) == 403
-    assert await status("GET", {}, host="fd00", loopback=True, hosts=hosts) == 403
+    assert await response_status("GET", {}, host="[fd00::5]:8000", loopback=True, allowed_hosts=hosts) == 200
+    assert await response_status("GET", {}, host="[fd00::6]:8000", loopback=True, allowed_hosts=hosts) == 403
+    assert await response_status("GET", {}, host="fd00", loopback=True, allowed_hosts=hosts) == 403
 
 
 async def test_a_refusal_says_why() -> None:
-    site = SameOriginMiddleware(welcome, loopback=True)
+    site = SameOriginMiddleware(ok_app, loopback=True)
     transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/")
@@ -144,7 +147,7 @@ async def test_a_refusal_says_why() -> None:
 
 
 async def test_an_openai_client_is_refused_in_its_own_shape() -> None:
-    transport = httpx.ASGITransport(app=SameOriginMiddleware(welcome, loopback=True))  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(app=SameOriginMiddleware(ok_app, loopback=True))  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/v1/models")
     assert (reply.status_code, reply.headers["content-type"]) == (403, "application/json")

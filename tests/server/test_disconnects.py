@@ -13,10 +13,10 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound
-from tests.server.visiting import Visitor, asking_for
+from tests.server.visiting import AsgiClient, http_scope
 
 
-class Transport:
+class FakeTransport:
     def __init__(self) -> None:
         self.aborted = False
 
@@ -24,11 +24,11 @@ class Transport:
         self.aborted = True
 
 
-class Cycle:
+class FakeRequestCycle:
     """As uvicorn has it: `send` belongs to something that has the transport."""
 
     def __init__(self) -> None:
-        self.transport = Transport()
+        self.transport = FakeTransport()
 
     async def send(self, message: object) -> None:
         """Nobody listens."""
@@ -36,7 +36,7 @@ class Cycle:
 
 def test_a_connection_that_is_offered_can_be_closed_at_once() -> None:
     scope: dict[str, Any] = {"extensions": {"other": {}}}
-    cycle = Cycle()
+    cycle = FakeRequestCycle()
     add_abort_extension(scope, cycle.send)
     assert not cycle.transport.aborted
     assert abort_connection(scope)
@@ -54,7 +54,7 @@ def test_where_there_is_nothing_to_close_that_is_said() -> None:
     assert not abort_connection(scope)
 
 
-TOKEN = Caller(account="ada", tenant="ada", name="ada", kind="token", credential="gone")
+TOKEN_CALLER = Caller(account="ada", tenant="ada", name="ada", kind="token", credential="gone")
 
 
 @pytest.fixture
@@ -62,17 +62,17 @@ def revocations(database: Database) -> Revocations:
     return Revocations(Accounts(database))
 
 
-def request(left: asyncio.Event) -> Request[Any, Any, Any]:
+def pending_request(disconnected: asyncio.Event) -> Request[Any, Any, Any]:
     """A request whose caller stays until the event is set."""
     body = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> Any:
         if body:
             return body.pop()
-        await left.wait()
+        await disconnected.wait()
         return {"type": "http.disconnect"}
 
-    scope: Any = {"type": "http", "headers": [], "user": TOKEN}
+    scope: Any = {"type": "http", "headers": [], "user": TOKEN_CALLER}
     return Request(scope, receive)
 
 
@@ -81,7 +81,7 @@ async def test_who_waits_gets_what_came_of_it(revocations: Revocations) -> None:
         await asyncio.sleep(0)
         return "done"
 
-    assert await run_until_disconnect(request(asyncio.Event()), revocations, work()) == "done"
+    assert await run_until_disconnect(pending_request(asyncio.Event()), revocations, work()) == "done"
 
 
 async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> None:
@@ -89,17 +89,17 @@ async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> Non
         raise NotFound("nothing there")
 
     with pytest.raises(NotFound, match="nothing there"):
-        await run_until_disconnect(request(asyncio.Event()), revocations, work())
+        await run_until_disconnect(pending_request(asyncio.Event()), revocations, work())
 
 
-class Work:
+class EndlessWork:
     """Work that goes on until it is ended."""
 
     def __init__(self) -> None:
-        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+        self.started, self.ended = asyncio.Event(), asyncio.Event()
 
     async def __call__(self) -> str:
-        self.begun.set()
+        self.started.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -108,9 +108,9 @@ class Work:
 
 
 async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocations) -> None:
-    left, work = asyncio.Event(), Work()
-    waiting = asyncio.create_task(run_until_disconnect(request(left), revocations, work()))
-    await work.begun.wait()
+    left, work = asyncio.Event(), EndlessWork()
+    waiting = asyncio.create_task(run_until_disconnect(pending_request(left), revocations, work()))
+    await work.started.wait()
     left.set()
     with pytest.raises(ClientException):
         await waiting
@@ -118,9 +118,9 @@ async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocat
 
 
 async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocations: Revocations) -> None:
-    work = Work()
-    waiting = asyncio.create_task(run_until_disconnect(request(asyncio.Event()), revocations, work()))
-    await work.begun.wait()
+    work = EndlessWork()
+    waiting = asyncio.create_task(run_until_disconnect(pending_request(asyncio.Event()), revocations, work()))
+    await work.started.wait()
     await revocations.check_credentials()
     with pytest.raises(Forbidden) as caught:
         await waiting
@@ -130,19 +130,19 @@ async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocatio
 
 async def test_whoever_has_left_is_answered_like_everybody_else(revocations: Revocations) -> None:
     """Nobody reads it, but it must be no mistake of ours."""
-    visitor, work = Visitor(), Work()
+    visitor, work = AsgiClient(), EndlessWork()
 
     @post("/work")
     async def handler(request: Request[Any, Any, Any]) -> str:
-        request.scope["user"] = TOKEN
+        request.scope["user"] = TOKEN_CALLER
         return await run_until_disconnect(request, revocations, work())
 
     app = Litestar([handler], exception_handlers=EXCEPTION_HANDLERS, logging_config=None)
     answering = asyncio.create_task(
-        app(asking_for("/work") | {"method": "POST"}, visitor.receive, visitor.send)
+        app(http_scope("/work") | {"method": "POST"}, visitor.receive, visitor.send)
     )
-    await work.begun.wait()
-    visitor.leaves.set()
+    await work.started.wait()
+    visitor.disconnected.set()
     await answering
     assert visitor.status == 400
-    assert msgspec.json.decode(b"".join(visitor.came))["detail"] == "Whoever asked has left."
+    assert msgspec.json.decode(b"".join(visitor.received_bodies))["detail"] == "Whoever asked has left."

@@ -13,39 +13,43 @@ from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
-from tests.store.people import ANNA, discuss, settled
+from tests.store.people import ANNA, create_discussion, database_with_accounts
 
-ME = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
+CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 
 
-class Desk:
-    def __init__(self, drafts: DraftValidator) -> None:
-        self.drafts = drafts
+class DraftHarness:
+    def __init__(self, draft_validator: DraftValidator) -> None:
+        self.draft_validator = draft_validator
 
-    async def opening(self, models: list[str], **more: Any) -> NewDiscussion:
+    async def new_discussion(self, models: list[str], **more: Any) -> NewDiscussion:
         data = convert({"message": "What is a moot?", "participants": models, **more}, DiscussionDraft)
-        return await self.drafts.validate_draft(ME, data, data.participants)
+        return await self.draft_validator.validate_draft(CALLER, data, data.participants)
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with settled("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+async def draft_harness(tmp_path: Path) -> AsyncIterator[DraftHarness]:
+    async with database_with_accounts("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         personas = Personas(database, ())
-        yield Desk(DraftValidator(ParticipantResolver(registry, personas), personas, Projects(database)))
+        yield DraftHarness(
+            DraftValidator(ParticipantResolver(registry, personas), personas, Projects(database))
+        )
 
 
-async def test_without_a_mode_one_is_asked_alone_and_several_side_by_side(desk: Desk) -> None:
-    assert (await desk.opening(["scripted/echo"])).mode == "single"
-    assert (await desk.opening(["scripted/echo", "scripted/echo"])).mode == "parallel"
+async def test_without_a_mode_one_is_asked_alone_and_several_side_by_side(
+    draft_harness: DraftHarness,
+) -> None:
+    assert (await draft_harness.new_discussion(["scripted/echo"])).mode == "single"
+    assert (await draft_harness.new_discussion(["scripted/echo", "scripted/echo"])).mode == "parallel"
 
 
-async def test_the_lead_of_a_debate_is_known_by_name_or_id(desk: Desk) -> None:
+async def test_the_lead_of_a_debate_is_known_by_name_or_id(draft_harness: DraftHarness) -> None:
     both = ["scripted/echo", "scripted/steady"]
     for lead in ("Beta", "beta"):
-        opened = await desk.opening(both, mode="debate", debate={"lead": lead, "quorum": 2})
-        assert opened.debate == Debate(lead="beta", quorum=2)
+        opened = await draft_harness.new_discussion(both, mode="debate", debate={"lead": lead, "quorum": 2})
+        assert opened.debate == DebateOptions(lead="beta", quorum=2)
 
 
 @pytest.mark.parametrize(
@@ -63,29 +67,29 @@ async def test_the_lead_of_a_debate_is_known_by_name_or_id(desk: Desk) -> None:
     ],
 )
 async def test_what_cannot_be_done_is_refused_by_its_field(
-    desk: Desk, more: dict[str, Any], words: str
+    draft_harness: DraftHarness, more: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"^{words}"):
-        await desk.opening(["scripted/echo"], **more)
+        await draft_harness.new_discussion(["scripted/echo"], **more)
 
 
 @pytest.mark.parametrize("field", ["persona", "project"])
-async def test_what_is_not_there_is_named(desk: Desk, field: str) -> None:
+async def test_what_is_not_there_is_named(draft_harness: DraftHarness, field: str) -> None:
     with pytest.raises(NotFound, match=rf"^{field}: "):
-        await desk.opening(["scripted/echo"], **{field: "none"})
+        await draft_harness.new_discussion(["scripted/echo"], **{field: "none"})
 
 
-async def test_only_what_was_sent_is_changed(desk: Desk, tmp_path: Path) -> None:
-    async with settled("sqlite", tmp_path / "other") as database:
-        now = await discuss(database)
-        nothing = await desk.drafts.validate_change(ME, DiscussionChange(), now)
-        some = await desk.drafts.validate_change(
-            ME, convert({"title": " New ", "model": None}, DiscussionChange), now
+async def test_only_what_was_sent_is_changed(draft_harness: DraftHarness, tmp_path: Path) -> None:
+    async with database_with_accounts("sqlite", tmp_path / "other") as database:
+        now = await create_discussion(database)
+        nothing = await draft_harness.draft_validator.validate_change(CALLER, DiscussionChange(), now)
+        some = await draft_harness.draft_validator.validate_change(
+            CALLER, convert({"title": " New ", "model": None}, DiscussionChange), now
         )
         assert (nothing, some) == ({}, {"title": "New", "model": None})
         rules = convert({"debate": {"lead": now.participants[0].name}}, DiscussionChange)
-        assert await desk.drafts.validate_change(ME, rules, now) == {
-            "debate": Debate(lead=now.participants[0].id)
+        assert await draft_harness.draft_validator.validate_change(CALLER, rules, now) == {
+            "debate": DebateOptions(lead=now.participants[0].id)
         }
         with pytest.raises(UsageError, match="mode: debate takes"):
-            await desk.drafts.validate_change(ME, DiscussionChange(mode="debate"), now)
+            await draft_harness.draft_validator.validate_change(CALLER, DiscussionChange(mode="debate"), now)

@@ -58,39 +58,46 @@ class Body(Struct, forbid_unknown_fields=True):
 
 
 @get("/raise/{name:str}")
-async def raising(name: FromPath[str]) -> str:
+async def raise_error(name: FromPath[str]) -> str:
     raise ERRORS[name][0]
 
 
 @get("/mistake")
-async def mistaken() -> str:
+async def raise_unexpected_error() -> str:
     raise RuntimeError("a secret of ours")
 
 
 @get("/litestar")
-async def mistaken_within_litestar() -> str:
+async def raise_litestar_error() -> str:
     raise InternalServerException("a secret of ours")
 
 
 @get("/meanwhile")
-async def meanwhile() -> str:
+async def raise_integrity_error() -> str:
     raise IntegrityError("INSERT", {"content": "a secret"}, Exception("FOREIGN KEY"))
 
 
 @get("/field")
-async def field(words: FromQuery[str]) -> str:
+async def raise_field_error(words: FromQuery[str]) -> str:
     raise UsageError(words)
 
 
 @post("/take")
-async def take(data: JSONBody[Body]) -> str:
+async def accept_body(data: JSONBody[Body]) -> str:
     return data.name
 
 
 @pytest.fixture
 def client() -> Iterator[TestClient[Litestar]]:
     app = Litestar(
-        [raising, mistaken, mistaken_within_litestar, meanwhile, field, take],
+        [
+            raise_error,
+            raise_unexpected_error,
+            raise_litestar_error,
+            raise_integrity_error,
+            raise_field_error,
+            accept_body,
+        ],
         exception_handlers=EXCEPTION_HANDLERS,
         logging_config=None,
     )
@@ -98,14 +105,14 @@ def client() -> Iterator[TestClient[Litestar]]:
         yield client
 
 
-def kinds(root: type[MootError]) -> Iterator[type[MootError]]:
+def error_subclasses(root: type[MootError]) -> Iterator[type[MootError]]:
     for kind in root.__subclasses__():
         yield kind
-        yield from kinds(kind)
+        yield from error_subclasses(kind)
 
 
 def test_every_error_of_the_tree_has_a_status() -> None:
-    for kind in {*kinds(MootError)} - {ServerUnreachable}:  # which only a client meets
+    for kind in {*error_subclasses(MootError)} - {ServerUnreachable}:  # which only a client meets
         assert any(issubclass(kind, known) for known in ERROR_STATUSES), kind
 
 

@@ -12,28 +12,30 @@ from moot.server.event_cursors import (
 from moot.store.runs.event_log import RunProgress
 from moot.types.errors import NotFound
 
-FOUND = {"run_a": RunProgress(live=True, last_seq=7), "run_b": RunProgress(live=False, last_seq=3)}
+RUN_PROGRESS = {"run_a": RunProgress(live=True, last_seq=7), "run_b": RunProgress(live=False, last_seq=3)}
 
 
 def test_a_mark_is_a_run_and_the_number_of_the_last_event_of_it() -> None:
-    assert parse_event_cursors([], FOUND) == EventCursors({}, ())
-    assert parse_event_cursors(["run_a:0", "run_b:3"], FOUND) == EventCursors({"run_a": 0, "run_b": 3}, ())
+    assert parse_event_cursors([], RUN_PROGRESS) == EventCursors({}, ())
+    assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == EventCursors(
+        {"run_a": 0, "run_b": 3}, ()
+    )
 
 
 def test_of_two_marks_for_one_run_the_last_counts() -> None:
-    assert parse_event_cursors(["run_a:9", "run_a:5"], FOUND) == EventCursors({"run_a": 5}, ())
+    assert parse_event_cursors(["run_a:9", "run_a:5"], RUN_PROGRESS) == EventCursors({"run_a": 5}, ())
 
 
 @pytest.mark.parametrize("never", ["8", "9" * 80])
 def test_a_number_that_a_run_never_had_means_all_of_it(never: str) -> None:
-    assert parse_event_cursors([f"run_a:{never}", "run_b:1"], FOUND) == EventCursors(
+    assert parse_event_cursors([f"run_a:{never}", "run_b:1"], RUN_PROGRESS) == EventCursors(
         {"run_a": 0, "run_b": 1}, ("run_a",)
     )
 
 
 def test_a_run_of_another_discussion_is_not_there() -> None:
     with pytest.raises(NotFound, match="run_c"):
-        parse_event_cursors(["run_a:1", "run_c:1"], FOUND)
+        parse_event_cursors(["run_a:1", "run_c:1"], RUN_PROGRESS)
 
 
 def test_what_is_no_mark_is_told_by_its_pattern() -> None:

@@ -12,14 +12,14 @@ from moot.store.rate_limits import RateLimiter
 from moot.store.schema import discussion, rate
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited
-from tests.databases import ON_BOTH_DATABASES, migrated
-from tests.server.house import PASSWORD, built
+from tests.databases import ON_BOTH_DATABASES, open_migrated_database
+from tests.server.house import PASSWORD, create_account_app
 
 
 @ON_BOTH_DATABASES
 async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
-    async with built(database, calls_a_minute=3) as house:
-        ada, bob = await house.bearer("ada"), await house.bearer("bob")
+    async with create_account_app(database, calls_a_minute=3) as house:
+        ada, bob = await house.create_token_headers("ada"), await house.create_token_headers("bob")
         replies = [await house.client.get("/api/me", headers=ada) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
         assert 1 <= int(replies[-1].headers["retry-after"]) <= 21
@@ -28,7 +28,7 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Datab
 
 @ON_BOTH_DATABASES
 async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
-    async with built(database, calls_a_minute=2) as house:
+    async with create_account_app(database, calls_a_minute=2) as house:
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
 
 
@@ -36,8 +36,11 @@ async def test_whoever_is_not_known_is_counted_by_address(database: Database) ->
     "headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}]
 )
 async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
-    async with migrated("sqlite", tmp_path) as database, built(database, calls_a_minute=3) as house:
-        ada = await house.bearer("ada")
+    async with (
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, calls_a_minute=3) as house,
+    ):
+        ada = await house.create_token_headers("ada")
         replies = [await house.client.get("/api/me", headers=headers) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [401, 401, 401, 429]
         assert int(replies[-1].headers["retry-after"]) >= 1
@@ -46,46 +49,46 @@ async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers:
 
 @ON_BOTH_DATABASES
 async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
-    async with built(database, messages=(5, 5)) as house:
-        ada, bob = await house.bearer("ada"), await house.bearer("bob")
-        replies = await asyncio.gather(*(house.ask(ada) for _ in range(20)))
+    async with create_account_app(database, messages=(5, 5)) as house:
+        ada, bob = await house.create_token_headers("ada"), await house.create_token_headers("bob")
+        replies = await asyncio.gather(*(house.create_discussion(ada) for _ in range(20)))
         assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
         assert all("retry-after" in reply.headers for reply in replies if reply.status_code == 429)
         assert (await house.client.get("/api/me", headers=ada)).status_code == 200
-        assert (await house.ask(bob)).status_code == 201
+        assert (await house.create_discussion(bob)).status_code == 201
 
 
 @ON_BOTH_DATABASES
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with built(database, messages=(2, 2), calls_a_minute=3) as house:
-        ada = await house.bearer("ada")
+    async with create_account_app(database, messages=(2, 2), calls_a_minute=3) as house:
+        ada = await house.create_token_headers("ada")
         caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
         secret, _ = await house.accounts.create_token(caller, "second")
         second = {"Authorization": f"Bearer {secret}"}
-        replies = [await house.ask(who) for who in (ada, second, second)]
+        replies = [await house.create_discussion(who) for who in (ada, second, second)]
         assert [reply.status_code for reply in replies] == [201, 201, 429]
         assert (await house.client.get("/api/me", headers=second)).status_code == 429
 
 
 @ON_BOTH_DATABASES
 async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Database) -> None:
-    async with built(database, messages=(10, 3)) as house:
-        ada = await house.bearer("ada")
-        opened = await house.ask(ada)
+    async with create_account_app(database, messages=(10, 3)) as house:
+        ada = await house.create_token_headers("ada")
+        opened = await house.create_discussion(ada)
         path = f"/api/discussions/{opened.json()['discussion']['id']}"
         spoken = await house.client.post(f"{path}/messages", json={"message": "And?"}, headers=ada)
         gone_on = await house.client.post(f"{path}/continue", json={}, headers=ada)
         assert [spoken.status_code, gone_on.status_code] == [202, 409], "somebody is still speaking"
-        refused = await house.ask(ada)
+        refused = await house.create_discussion(ada)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "6")
         assert "too many messages" in refused.json()["detail"]
 
 
 @ON_BOTH_DATABASES
 async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> None:
-    async with built(database, debates=(5, 1)) as house:
-        ada = await house.bearer("ada")
-        id = (await house.ask(ada)).json()["discussion"]["id"]
+    async with create_account_app(database, debates=(5, 1)) as house:
+        ada = await house.create_token_headers("ada")
+        id = (await house.create_discussion(ada)).json()["discussion"]["id"]
         async with database.write() as connection:
             await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
         limits: RateLimits = house.app.state["limits"]
@@ -95,29 +98,31 @@ async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> N
         )
         assert (spoken.status_code, spoken.headers["retry-after"]) == (429, "12")
         assert "too many debates" in spoken.json()["detail"]
-        assert (await house.ask(ada)).status_code == 201, "other messages are not counted as debates"
+        assert (await house.create_discussion(ada)).status_code == 201, (
+            "other messages are not counted as debates"
+        )
 
 
 @ON_BOTH_DATABASES
 async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database: Database) -> None:
-    async with built(database, starts_a_minute=2) as house:
-        ada = await house.bearer("ada")
+    async with create_account_app(database, starts_a_minute=2) as house:
+        ada = await house.create_token_headers("ada")
         path = "/api/models?provider=scripted"
         replies = [await house.client.get(path, headers=ada) for _ in range(3)]
         assert [reply.status_code for reply in replies] == [200, 200, 429]
-        assert (await house.ask(ada)).status_code == 201
+        assert (await house.create_discussion(ada)).status_code == 201
 
 
 @ON_BOTH_DATABASES
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
-    async with built(database, logins_a_minute=3) as house:
+    async with create_account_app(database, logins_a_minute=3) as house:
         await house.accounts.create_account("ada", PASSWORD)
         replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
         assert [reply.status_code for reply in replies] == [401] * 3
         assert (await house.log_in("ada", PASSWORD)).status_code == 429
 
 
-def few(database: Database) -> RateLimits:
+def create_strict_limits(database: Database) -> RateLimits:
     return RateLimits(
         RateLimiter(database),
         requests_per_minute=9,
@@ -132,7 +137,7 @@ def few(database: Database) -> RateLimits:
 
 @ON_BOTH_DATABASES
 async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
-    counted = few(database)
+    counted = create_strict_limits(database)
     for place in ("10.0.0.1", "10.0.0.2"):
         await counted.count_login("ada", place)
     with pytest.raises(RateLimited):
@@ -144,7 +149,7 @@ async def test_log_ins_are_counted_by_name_and_by_address(database: Database) ->
 
 @ON_BOTH_DATABASES
 async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
-    counted = few(database)
+    counted = create_strict_limits(database)
     await counted.count_login("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
         names = (await connection.execute(select(rate.c.name))).scalars().all()

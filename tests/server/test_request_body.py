@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from moot.server import request_body
 from moot.server.errors import EXCEPTION_HANDLERS
 from moot.server.request_body import JsonRequest, reject_nul, strip_nul
-from tests.server.visiting import Visitor, asking_for
+from tests.server.visiting import AsgiClient, http_scope
 
 JSON = {"Content-Type": "application/json"}
 
@@ -23,19 +23,19 @@ async def echo(data: JSONBody[Any]) -> Any:
 
 
 @post("/perhaps", status_code=200)
-async def perhaps(data: JSONBody[dict[str, str] | None] = None) -> Any:
+async def optional_body(data: JSONBody[dict[str, str] | None] = None) -> Any:
     return data
 
 
 @get("/things/{id:str}")
-async def thing(id: FromPath[str]) -> str:
+async def get_thing(id: FromPath[str]) -> str:
     return id
 
 
 @pytest.fixture
 def client() -> Iterator[TestClient[Litestar]]:
     app = Litestar(
-        [echo, perhaps, thing],
+        [echo, optional_body, get_thing],
         request_class=JsonRequest,
         guards=[reject_nul],
         exception_handlers=EXCEPTION_HANDLERS,
@@ -85,14 +85,14 @@ def test_no_text_has_a_nul_in_it(client: TestClient[Litestar]) -> None:
     assert reply.json() == {"a": ["bc", {"d": ""}], "code": "write \\u0000, not NUL", "n": 1}
 
 
-values = st.recursive(
+json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
 
 
-@given(values)
+@given(json_values)
 def test_only_nul_is_taken_away(value: Any) -> None:
     assert "\0" not in str(strip_nul(value))
     if r"\x00" not in repr(value):
@@ -110,12 +110,12 @@ async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCa
         [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
     )
     came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
-    visitor = Visitor()
+    visitor = AsgiClient()
 
     async def receive() -> Any:
         return next(came)
 
-    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    scope = http_scope("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
     await app(scope, receive, visitor.send)
     assert visitor.status == 400
     assert caplog.records == []
@@ -127,13 +127,13 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
     )
     came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
-    visitor = Visitor()
+    visitor = AsgiClient()
 
     async def receive() -> Any:
         return came.pop() if came else await asyncio.Event().wait()
 
-    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    scope = http_scope("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
     async with asyncio.timeout(60):
         await app(scope, receive, visitor.send)
     assert visitor.status == 408
-    assert b"did not come within" in b"".join(visitor.came)
+    assert b"did not come within" in b"".join(visitor.received_bodies)

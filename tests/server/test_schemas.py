@@ -10,23 +10,23 @@ from msgspec import UNSET
 
 from moot.modes import SELECTABLE_MODES
 from moot.server.schemas import (
+    ContinueRequest,
     DiscussionChange,
     DiscussionDraft,
-    GoOn,
-    NewMessage,
+    MessageDraft,
     PageCursor,
     PageLimit,
-    StopWish,
+    StopRequest,
     require_text,
 )
 from moot.types.errors import UsageError
 from moot.types.modes import ModeName
 
-NEW = {"message": "What is a moot?", "participants": ["scripted/echo"]}
+MINIMAL_DRAFT = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 
 def test_little_is_needed_to_open_a_discussion() -> None:
-    new = msgspec.convert(NEW, DiscussionDraft)
+    new = msgspec.convert(MINIMAL_DRAFT, DiscussionDraft)
     assert (new.mode, new.rounds, new.title, new.persona, new.model) == (None, 2, None, None, None)
 
 
@@ -48,38 +48,38 @@ def test_little_is_needed_to_open_a_discussion() -> None:
     ],
 )
 def test_what_is_just_right_fits(field: str, value: Any) -> None:
-    assert getattr(msgspec.convert(NEW | {field: value}, DiscussionDraft), field)
+    assert getattr(msgspec.convert(MINIMAL_DRAFT | {field: value}, DiscussionDraft), field)
 
 
 @pytest.mark.parametrize(
     ("type_", "body"),
     [
-        (DiscussionDraft, NEW | {"message": "x" * 10_001}),
-        (DiscussionDraft, NEW | {"participants": ["scripted/echo"] * 25}),
-        (DiscussionDraft, NEW | {"participants": [{"model": "scripted/echo", "key": "sk-1"}]}),
-        (DiscussionDraft, NEW | {"participants": ["scripted/" + "x" * 192]}),
-        (DiscussionDraft, NEW | {"participants": ["no-provider"]}),
-        (DiscussionDraft, NEW | {"participants": [{"model": "scripted/" + "x" * 192}]}),
-        (DiscussionDraft, NEW | {"participants": [{"model": "no-provider"}]}),
-        (DiscussionDraft, NEW | {"model": "scripted/" + "x" * 192}),
-        (DiscussionDraft, NEW | {"model": "no-provider"}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"message": "x" * 10_001}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": ["scripted/echo"] * 25}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": [{"model": "scripted/echo", "key": "sk-1"}]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": ["scripted/" + "x" * 192]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": ["no-provider"]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": [{"model": "scripted/" + "x" * 192}]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"participants": [{"model": "no-provider"}]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"model": "scripted/" + "x" * 192}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"model": "no-provider"}),
         (DiscussionChange, {"model": "no-provider"}),
-        (DiscussionDraft, NEW | {"clerk": "no-provider"}),
-        (DiscussionDraft, NEW | {"files": ["file_1"] * 11}),
-        (DiscussionDraft, NEW | {"files": [""]}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"clerk": "no-provider"}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"files": ["file_1"] * 11}),
+        (DiscussionDraft, MINIMAL_DRAFT | {"files": [""]}),
         (DiscussionChange, {"files": ["file_1"]}),
-        (NewMessage, {"message": "x", "files": ["file_1"] * 11}),
+        (MessageDraft, {"message": "x", "files": ["file_1"] * 11}),
         (DiscussionChange, {"title": None}),
         (DiscussionChange, {"mode": None}),
         (DiscussionChange, {"participants": None}),
         (DiscussionChange, {"summary": "mine"}),
         (DiscussionChange, {"id": "dis_1"}),
-        (NewMessage, {"message": "x", "to": []}),
-        (NewMessage, {"message": "x", "role": "system"}),
-        (GoOn, {"turns": 51}),
-        (GoOn, {"turns": 0}),
-        (GoOn, {"turns": "2"}),
-        (StopWish, {"participant": ""}),
+        (MessageDraft, {"message": "x", "to": []}),
+        (MessageDraft, {"message": "x", "role": "system"}),
+        (ContinueRequest, {"turns": 51}),
+        (ContinueRequest, {"turns": 0}),
+        (ContinueRequest, {"turns": "2"}),
+        (StopRequest, {"participant": ""}),
     ],
 )
 def test_what_does_not_fit_is_refused(type_: Any, body: Any) -> None:
@@ -106,7 +106,7 @@ def test_words_are_kept_as_they_are_unless_they_say_nothing(words: str) -> None:
 
 
 @get("/")
-async def page(cursor: PageCursor = None, limit: PageLimit = 50) -> dict[str, Any]:
+async def get_page(cursor: PageCursor = None, limit: PageLimit = 50) -> dict[str, Any]:
     return {"cursor": cursor, "limit": limit}
 
 
@@ -120,7 +120,7 @@ async def page(cursor: PageCursor = None, limit: PageLimit = 50) -> dict[str, An
     ],
 )
 def test_a_page_is_asked_for(query: str, seen: dict[str, Any]) -> None:
-    with create_test_client([page]) as client:
+    with create_test_client([get_page]) as client:
         assert client.get(f"/{query}").json() == seen
 
 
@@ -128,5 +128,5 @@ def test_a_page_is_asked_for(query: str, seen: dict[str, Any]) -> None:
     "query", ["?limit=0", "?limit=101", "?limit=x", "?cursor=%00", "?cursor=", "?cursor=a%0A"]
 )
 def test_what_is_no_page_is_refused(query: str) -> None:
-    with create_test_client([page]) as client:
+    with create_test_client([get_page]) as client:
         assert client.get(f"/{query}").status_code == 400

@@ -17,33 +17,33 @@ from moot.server.sse import HEARTBEAT, MAX_WRITE_BYTES, Frames, SseConnections, 
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, DatabaseUnavailable
-from tests.databases import migrated
-from tests.server.visiting import Visitor
+from tests.databases import open_migrated_database
+from tests.server.visiting import AsgiClient
 
 LOCAL = Caller(account="local", tenant="local", name="local", kind="local")
 
 
 @pytest.fixture
 async def accounts(tmp_path: Path) -> AsyncIterator[Accounts]:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         yield Accounts(database)
 
 
 @pytest.fixture
-def readers(accounts: Accounts) -> SseConnections:
+def connections(accounts: Accounts) -> SseConnections:
     return SseConnections(Revocations(accounts))
 
 
-def opened(
-    readers: SseConnections,
+def open_stream(
+    connections: SseConnections,
     frames: Frames,
-    visitor: Visitor,
+    client: AsgiClient,
     caller: Caller = LOCAL,
-    opening: bytes = b"",
-    parting: bytes = b"",
+    opening_frame: bytes = b"",
+    closing_frame: bytes = b"",
 ) -> "asyncio.Task[None]":
-    respond = readers.stream_response(frames, caller, opening, parting).to_asgi_response()
-    return asyncio.create_task(respond({"type": "http"}, visitor.receive, visitor.send))
+    respond = connections.stream_response(frames, caller, opening_frame, closing_frame).to_asgi_response()
+    return asyncio.create_task(respond({"type": "http"}, client.receive, client.send))
 
 
 async def frames(*batches: list[bytes]) -> Frames:
@@ -51,82 +51,84 @@ async def frames(*batches: list[bytes]) -> Frames:
         yield batch
 
 
-async def endless(closed: Callable[[], object] = bool) -> Frames:
+async def endless(on_close: Callable[[], object] = bool) -> Frames:
     """Say one thing, then wait for ever; tell when nobody listens any more."""
     try:
         yield [b"first\n\n"]
         await asyncio.Event().wait()
     finally:
-        closed()
+        on_close()
 
 
-async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(readers: SseConnections) -> None:
-    visitor = Visitor()
-    await opened(readers, frames([b"1\n\n", b"2\n\n"], [], [b"3\n\n"]), visitor)
+async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(
+    connections: SseConnections,
+) -> None:
+    visitor = AsgiClient()
+    await open_stream(connections, frames([b"1\n\n", b"2\n\n"], [], [b"3\n\n"]), visitor)
     assert visitor.status == 200
-    assert visitor.came == [HEARTBEAT, b"1\n\n2\n\n", b"3\n\n"]
-    assert visitor.is_over
-    assert len(readers) == 0
+    assert visitor.received_bodies == [HEARTBEAT, b"1\n\n2\n\n", b"3\n\n"]
+    assert visitor.response_finished
+    assert len(connections) == 0
 
 
-async def test_a_stream_may_open_with_words_of_its_own(readers: SseConnections) -> None:
-    visitor = Visitor()
-    await opened(readers, frames([b"1\n\n"]), visitor, opening=b"event: resync\n\n")
-    assert visitor.came == [b"event: resync\n\n", b"1\n\n"]
+async def test_a_stream_may_open_with_words_of_its_own(connections: SseConnections) -> None:
+    visitor = AsgiClient()
+    await open_stream(connections, frames([b"1\n\n"]), visitor, opening_frame=b"event: resync\n\n")
+    assert visitor.received_bodies == [b"event: resync\n\n", b"1\n\n"]
 
 
 async def test_where_nothing_comes_for_long_a_heartbeat_does(
-    readers: SseConnections, monkeypatch: pytest.MonkeyPatch
+    connections: SseConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
-    visitor = Visitor()
-    await opened(readers, frames([], [b"1\n\n"], []), visitor)
-    assert visitor.came == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
+    visitor = AsgiClient()
+    await open_stream(connections, frames([], [b"1\n\n"], []), visitor)
+    assert visitor.received_bodies == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
 
 
-async def test_much_at_once_is_sent_in_pieces(readers: SseConnections) -> None:
-    visitor = Visitor()
+async def test_much_at_once_is_sent_in_pieces(connections: SseConnections) -> None:
+    visitor = AsgiClient()
     many = [bytes([65 + place % 26]) * (MAX_WRITE_BYTES // 4) for place in range(10)]
-    await opened(readers, frames(many), visitor)
-    assert b"".join(visitor.came[1:]) == b"".join(many)
-    assert [len(piece) for piece in visitor.came[1:]] == [
+    await open_stream(connections, frames(many), visitor)
+    assert b"".join(visitor.received_bodies[1:]) == b"".join(many)
+    assert [len(piece) for piece in visitor.received_bodies[1:]] == [
         MAX_WRITE_BYTES,
         MAX_WRITE_BYTES,
         MAX_WRITE_BYTES // 2,
     ]
 
 
-async def test_when_a_reader_leaves_nothing_is_kept_for_it(readers: SseConnections) -> None:
-    visitor, closed = Visitor(), asyncio.Event()
-    stream = opened(readers, endless(closed.set), visitor)
-    await visitor.has(b"first")
-    assert len(readers) == 1
-    visitor.leaves.set()
+async def test_when_a_reader_leaves_nothing_is_kept_for_it(connections: SseConnections) -> None:
+    visitor, closed = AsgiClient(), asyncio.Event()
+    stream = open_stream(connections, endless(closed.set), visitor)
+    await visitor.wait_for(b"first")
+    assert len(connections) == 1
+    visitor.disconnected.set()
     await stream
     assert closed.is_set()
-    assert len(readers) == 0
-    assert not visitor.is_over, "there is nobody to say goodbye to"
+    assert len(connections) == 0
+    assert not visitor.response_finished, "there is nobody to say goodbye to"
 
 
-async def test_all_streams_can_be_ended_in_good_form(readers: SseConnections) -> None:
-    visitors = [Visitor(), Visitor()]
-    streams = [opened(readers, endless(), visitor) for visitor in visitors]
+async def test_all_streams_can_be_ended_in_good_form(connections: SseConnections) -> None:
+    visitors = [AsgiClient(), AsgiClient()]
+    streams = [open_stream(connections, endless(), visitor) for visitor in visitors]
     for visitor in visitors:
-        await visitor.has(b"first")
-    readers.close_all()
+        await visitor.wait_for(b"first")
+    connections.close_all()
     await asyncio.gather(*streams)
-    assert all(visitor.is_over for visitor in visitors)
+    assert all(visitor.response_finished for visitor in visitors)
 
 
-async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(readers: SseConnections) -> None:
-    visitor, whole = Visitor(), Visitor()
-    cut = opened(readers, endless(), visitor, parting=b"not whole\n\n")
-    await visitor.has(b"first")
-    readers.close_all()
+async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(connections: SseConnections) -> None:
+    visitor, whole = AsgiClient(), AsgiClient()
+    cut = open_stream(connections, endless(), visitor, closing_frame=b"not whole\n\n")
+    await visitor.wait_for(b"first")
+    connections.close_all()
     await cut
-    await opened(readers, frames([b"first\n\n"]), whole, parting=b"not whole\n\n")
-    assert visitor.came[-1] == b"not whole\n\n"
-    assert whole.came[-1] == b"first\n\n"
+    await open_stream(connections, frames([b"first\n\n"]), whole, closing_frame=b"not whole\n\n")
+    assert visitor.received_bodies[-1] == b"not whole\n\n"
+    assert whole.received_bodies[-1] == b"first\n\n"
 
 
 async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> None:
@@ -136,43 +138,43 @@ async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> Non
     caller = await accounts.caller_of_token(secret)
     assert caller is not None
     revocations = Revocations(accounts)
-    visitor = Visitor()
-    stream = opened(SseConnections(revocations), endless(), visitor, caller)
-    await visitor.has(b"first")
+    visitor = AsgiClient()
+    stream = open_stream(SseConnections(revocations), endless(), visitor, caller)
+    await visitor.wait_for(b"first")
     await revocations.check_credentials()
     assert not stream.done()
     await accounts.delete_token(account.id, token.id)
     await revocations.check_credentials()
     await stream
-    assert visitor.is_over
+    assert visitor.response_finished
 
 
-async def broken(error: Exception) -> Frames:
+async def failing_frames(error: Exception) -> Frames:
     yield [b"first\n\n"]
     raise error
 
 
 async def test_a_mistake_ends_a_stream_and_is_logged(
-    readers: SseConnections, caplog: pytest.LogCaptureFixture
+    connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
-    visitor = Visitor()
-    await opened(readers, broken(RuntimeError("what was that?")), visitor)
-    assert visitor.is_over
+    visitor = AsgiClient()
+    await open_stream(connections, failing_frames(RuntimeError("what was that?")), visitor)
+    assert visitor.response_finished
     (told,) = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
     assert told == "what was that?"
 
 
 async def test_a_database_that_is_away_ends_a_stream_which_may_come_back(
-    readers: SseConnections, caplog: pytest.LogCaptureFixture
+    connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
-    visitor = Visitor()
-    await opened(readers, broken(DatabaseUnavailable("away")), visitor)
-    assert visitor.is_over
+    visitor = AsgiClient()
+    await open_stream(connections, failing_frames(DatabaseUnavailable("away")), visitor)
+    assert visitor.response_finished
     assert caplog.records == []
 
 
 @asynccontextmanager
-async def listening(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
+async def serve_app(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
     """Serve an app with uvicorn, as `moot serve` does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         gate = StartupApp()
@@ -186,7 +188,7 @@ async def listening(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
             await serving
 
 
-class Clock:
+class FakeClock:
     """`time` for streams: it passes only when a test says so."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,15 +199,15 @@ class Clock:
         return self.now
 
 
-MUCH = [b"data: " + b"x" * 10_000 + b"\n\n"] * 100
+LARGE_BATCH = [b"data: " + b"x" * 10_000 + b"\n\n"] * 100
 
 
-async def flood() -> Frames:
+async def endless_batches() -> Frames:
     while True:
-        yield MUCH
+        yield LARGE_BATCH
 
 
-def not_reading(port: int) -> socket.socket:
+def open_unread_socket(port: int) -> socket.socket:
     """Ask for a stream and never read it."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -219,15 +221,15 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
     accounts: Accounts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    clock = Clock(monkeypatch)
+    clock = FakeClock(monkeypatch)
     readers = SseConnections(Revocations(accounts), stuck_seconds=0.5)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await readers.stream_response(flood(), LOCAL).to_asgi_response()(scope, receive, send)
+        await readers.stream_response(endless_batches(), LOCAL).to_asgi_response()(scope, receive, send)
 
     looking = asyncio.create_task(readers.close_stuck_connections())
-    async with listening(app) as (server, port):
-        stuck = [not_reading(port) for _ in range(5)]
+    async with serve_app(app) as (server, port):
+        stuck = [open_unread_socket(port) for _ in range(5)]
         async with asyncio.timeout(60):
             while len(readers) < len(stuck):
                 await asyncio.sleep(0.01)
@@ -253,7 +255,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
 async def test_a_slow_reader_that_reads_is_not_cut_off(
     accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch)
+    clock = FakeClock(monkeypatch)
     monkeypatch.setattr(sse, "STUCK_CHECKS", 60_000)  # one each millisecond
     readers = SseConnections(Revocations(accounts), stuck_seconds=60.0)
     sent = 8 * 1024 * 1024
@@ -268,7 +270,7 @@ async def test_a_slow_reader_that_reads_is_not_cut_off(
         await readers.stream_response(batches, LOCAL).to_asgi_response()(scope, receive, send_slowly)
 
     looking = asyncio.create_task(readers.close_stuck_connections())
-    async with listening(app) as (_, port):
+    async with serve_app(app) as (_, port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 * 1024)
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
         received = 0

@@ -20,20 +20,20 @@ from moot.server.static_files import (
 
 INDEX = b"<!doctype html><title>Moot</title>" + b"<p>A round table.</p>" * 50
 SCRIPT = b"console.log('moot');" * 100
-NOISE = os.urandom(500)
+INCOMPRESSIBLE = os.urandom(500)
 FILES = {
     name: StaticFile(name, content)
     for name, content in {
         "index.html": INDEX,
         "icon.svg": b"<svg/>",
         "assets/app-1a.js": SCRIPT,
-        "assets/serif-2b.woff2": NOISE,
+        "assets/serif-2b.woff2": INCOMPRESSIBLE,
     }.items()
 }
-VISIT = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
+NAVIGATION = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
 OLD_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-FETCH = {"Sec-Fetch-Dest": "empty", "Accept": "text/html"}
-PLAIN = {"Accept-Encoding": "identity"}
+FETCH_HEADERS = {"Sec-Fetch-Dest": "empty", "Accept": "text/html"}
+NO_COMPRESSION = {"Accept-Encoding": "identity"}
 
 
 @get("/healthz")
@@ -42,18 +42,18 @@ async def healthz() -> str:
 
 
 @get("/api/things/{id:str}")
-async def thing(id: FromPath[str]) -> str:
+async def get_thing(id: FromPath[str]) -> str:
     return id
 
 
 @post("/api/things")
-async def make() -> str:
+async def create_thing() -> str:
     return "made"
 
 
-def client_of(files: dict[str, StaticFile]) -> AsyncClient:
+def create_client(files: dict[str, StaticFile]) -> AsyncClient:
     app = Litestar(
-        [healthz, thing, make],
+        [healthz, get_thing, create_thing],
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=None,
         logging_config=None,
@@ -64,15 +64,15 @@ def client_of(files: dict[str, StaticFile]) -> AsyncClient:
 
 @pytest.fixture
 async def client() -> AsyncIterator[AsyncClient]:
-    async with client_of(FILES) as client:
+    async with create_client(FILES) as client:
         yield client
 
 
-def is_nothing(reply: Response) -> bool:
+def is_problem_404(reply: Response) -> bool:
     return (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json")
 
 
-@pytest.mark.parametrize("headers", [{}, VISIT, OLD_BROWSER, {"Accept": "*/*"}], ids=str)
+@pytest.mark.parametrize("headers", [{}, NAVIGATION, OLD_BROWSER, {"Accept": "*/*"}], ids=str)
 async def test_whoever_comes_is_given_the_page(client: AsyncClient, headers: dict[str, str]) -> None:
     reply = await client.get("/", headers=headers)
     assert (reply.status_code, reply.content) == (200, INDEX)
@@ -83,7 +83,7 @@ async def test_whoever_comes_is_given_the_page(client: AsyncClient, headers: dic
 @pytest.mark.parametrize(
     "path", ["/d/dis_1", "/settings", "/d/dis_1/r/run_2", "//x", "/d/a%2Fb", "/index.html"]
 )
-@pytest.mark.parametrize("headers", [VISIT, OLD_BROWSER], ids=str)
+@pytest.mark.parametrize("headers", [NAVIGATION, OLD_BROWSER], ids=str)
 async def test_a_path_that_a_browser_opens_is_the_page_s(
     client: AsyncClient, path: str, headers: dict[str, str]
 ) -> None:
@@ -91,21 +91,21 @@ async def test_a_path_that_a_browser_opens_is_the_page_s(
     assert (reply.status_code, reply.content) == (200, INDEX)
 
 
-@pytest.mark.parametrize("headers", [{}, {"Accept": "application/json"}, FETCH], ids=str)
+@pytest.mark.parametrize("headers", [{}, {"Accept": "application/json"}, FETCH_HEADERS], ids=str)
 async def test_nobody_else_is_given_html_for_a_path_that_is_not_there(
     client: AsyncClient, headers: dict[str, str]
 ) -> None:
-    assert is_nothing(await client.get("/d/dis_1", headers=headers))
+    assert is_problem_404(await client.get("/d/dis_1", headers=headers))
 
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/api", "/api/things/1/2", "/healthz/more"])
 async def test_what_the_application_begins_stays_with_it(client: AsyncClient, path: str) -> None:
-    assert is_nothing(await client.get(path, headers=VISIT))
+    assert is_problem_404(await client.get(path, headers=NAVIGATION))
 
 
 async def test_the_application_is_as_it_was(client: AsyncClient) -> None:
-    assert (await client.get("/healthz", headers=VISIT)).text == "ok"
-    assert (await client.get("/api/things/7", headers=VISIT)).text == "7"
+    assert (await client.get("/healthz", headers=NAVIGATION)).text == "ok"
+    assert (await client.get("/api/things/7", headers=NAVIGATION)).text == "7"
     assert (await client.post("/api/things")).text == "made"
     assert (await client.post("/")).status_code == 404
     assert (await client.delete("/icon.svg")).status_code == 404
@@ -121,8 +121,8 @@ async def test_files_are_given_as_what_they_are(client: AsyncClient) -> None:
 
 @pytest.mark.parametrize("path", ["/assets/gone-9f.js", "/assets/", "/assets/%2e%2e/%2e%2e/pyproject.toml"])
 async def test_an_asset_that_is_not_there_is_not_the_page(client: AsyncClient, path: str) -> None:
-    for headers in ({}, VISIT):
-        assert is_nothing(await client.get(path, headers=headers))
+    for headers in ({}, NAVIGATION):
+        assert is_problem_404(await client.get(path, headers=headers))
 
 
 @pytest.mark.parametrize("wanted", ["gzip", "br, gzip", "deflate, gzip;q=0.5", "gzip; q=1.0"])
@@ -145,13 +145,13 @@ async def test_others_get_it_as_it_is(client: AsyncClient, wanted: str) -> None:
 
 async def test_what_does_not_become_smaller_is_sent_as_it_is(client: AsyncClient) -> None:
     reply = await client.get("/assets/serif-2b.woff2")
-    assert ("Content-Encoding" in reply.headers, reply.content) == (False, NOISE)
+    assert ("Content-Encoding" in reply.headers, reply.content) == (False, INCOMPRESSIBLE)
 
 
 async def test_whoever_has_it_is_told_that_it_is_the_same(client: AsyncClient) -> None:
     first = await client.get("/")
     for tags in (first.headers["ETag"], f'W/"other", {first.headers["ETag"]}'):
-        again = await client.get("/d/dis_1", headers=VISIT | {"If-None-Match": tags})
+        again = await client.get("/d/dis_1", headers=NAVIGATION | {"If-None-Match": tags})
         assert (again.status_code, again.content) == (304, b"")
         assert (again.headers["ETag"], again.headers["Cache-Control"]) == (first.headers["ETag"], "no-cache")
         assert "Content-Length" not in again.headers
@@ -161,13 +161,16 @@ async def test_whoever_has_it_is_told_that_it_is_the_same(client: AsyncClient) -
 
 @pytest.mark.parametrize("path", ["/", "/assets/app-1a.js"])
 async def test_head_tells_what_would_be_given(client: AsyncClient, path: str) -> None:
-    head, whole = await client.head(path, headers=PLAIN), await client.get(path, headers=PLAIN)
+    head, whole = (
+        await client.head(path, headers=NO_COMPRESSION),
+        await client.get(path, headers=NO_COMPRESSION),
+    )
     assert (head.status_code, head.content, head.headers) == (200, b"", whole.headers)
 
 
 async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
     tag = {"If-None-Match": FILES["index.html"].etag}
-    async with client_of({}) as bare:
+    async with create_client({}) as bare:
         replies = [
             await client.get("/"),
             await client.get("/assets/app-1a.js"),
@@ -181,16 +184,16 @@ async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
 
 
 async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
-    async with client_of({}) as client:
+    async with create_client({}) as client:
         for path in ("/", "/d/dis_1"):
-            reply = await client.get(path, headers=VISIT)
+            reply = await client.get(path, headers=NAVIGATION)
             assert reply.status_code == 503
             assert "build.py run build" in reply.text
         assert (await client.get("/healthz")).text == "ok"
 
 
 async def test_another_site_may_link_to_the_page_and_not_use_its_files(client: AsyncClient) -> None:
-    elsewhere = VISIT | {"Sec-Fetch-Site": "cross-site"}
+    elsewhere = NAVIGATION | {"Sec-Fetch-Site": "cross-site"}
     assert (await client.get("/d/dis_1", headers=elsewhere)).status_code == 200
     embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
     assert (await client.get("/assets/app-1a.js", headers=embedded)).status_code == 403

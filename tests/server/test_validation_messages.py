@@ -10,7 +10,7 @@ from moot.types.personas import Colour
 from moot.types.primitives import ModelName, Name
 
 
-class Seat(Struct, forbid_unknown_fields=True):
+class ParticipantBody(Struct, forbid_unknown_fields=True):
     model: ModelName
     effort: Literal["low", "high"] | None = None
 
@@ -18,13 +18,13 @@ class Seat(Struct, forbid_unknown_fields=True):
 class Body(Struct, forbid_unknown_fields=True):
     name: Name = "Ada"
     words: Annotated[str, Meta(min_length=1, max_length=10_000)] = "x"
-    seats: Annotated[list[str | Seat], Meta(min_length=1, max_length=2)] = []
+    seats: Annotated[list[str | ParticipantBody], Meta(min_length=1, max_length=2)] = []
     rounds: Annotated[int, Meta(ge=1, le=10)] | None = None
     heat: Annotated[float, Meta(le=2)] = 1.0
     colour: Colour = ""
 
 
-def refused(body: Any) -> str:
+def explain_rejection(body: Any) -> str:
     """What is said of a body, as msgspec itself refuses it."""
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert(body, Body)
@@ -56,7 +56,7 @@ def refused(body: Any) -> str:
     ids=str,
 )
 def test_what_does_not_fit_is_said_in_words(body: Any, words: str) -> None:
-    assert refused(body) == words
+    assert explain_rejection(body) == words
 
 
 def test_a_day_is_asked_for_as_it_is_written() -> None:

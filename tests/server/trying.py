@@ -13,7 +13,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts, last_user_text
 from moot.services.discussions import NewDiscussion
-from moot.services.participants import Wanted
+from moot.services.participants import ParticipantInput
 from moot.settings import Settings
 from moot.store.database import Database
 from moot.store.runs.event_insert import EventLogEntry, RunEnding, RunRecords
@@ -21,80 +21,80 @@ from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.primitives import new_id
 from moot.types.requests import ModelRequest
-from tests.server.knowing import Api, knowing
+from tests.server.knowing import TenantApi, create_tenant_api
 from tests.store.people import ANNA
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 ASSERTIONS = "It gives a reason.\nIt names a source."
-DOLLAR = 1_000_000.0  # a token
+DOLLAR_PER_TOKEN = 1_000_000.0  # a token
 
 
-class Cast(ScriptedProvider):
+class QueuedAnswersProvider(ScriptedProvider):
     """Models that say what is laid out for them, one answer a call, the last one for ever."""
 
     def __init__(self) -> None:
         self.scripts = Scripts({**BUILT_IN_SCRIPTS, "judge": Script(), "alpha": Script(), "clerk": Script()})
         super().__init__(self.scripts)
-        self.lines: defaultdict[str, list[str]] = defaultdict(list)
-        self.asked: list[ModelRequest] = []
+        self.queued_answers: defaultdict[str, list[str]] = defaultdict(list)
+        self.requests: list[ModelRequest] = []
 
-    def says(self, model: str, *answers: object, **script: Any) -> None:
+    def queue_answers(self, model: str, *answers: object, **script: Any) -> None:
         """Lay out what a model says next: words, or values as JSON."""
-        self.lines[model] = [
+        self.queued_answers[model] = [
             one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in answers
         ]
         self.scripts.by_name[model] = Script(chunk=1000, **script)
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
-        lines, script = self.lines[request.model], self.scripts.by_name[request.model]
+        self.requests.append(request)
+        lines, script = self.queued_answers[request.model], self.scripts.by_name[request.model]
         if lines:
             self.scripts.by_name[request.model] = msgspec.structs.replace(script, answer=lines.pop(0))
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
-    def heard(self, words: str) -> list[str]:
+    def find_prompts(self, text: str) -> list[str]:
         """Return the questions in which, or in whose system prompt, some words stood."""
-        said = [(one.system, last_user_text(one)) for one in self.asked]
-        return [asked for system, asked in said if words in system or words in asked]
+        said = [(one.system, last_user_text(one)) for one in self.requests]
+        return [asked for system, asked in said if text in system or text in asked]
 
 
-class Trying:
+class EvaluationApp:
     """The application, and what people have in it."""
 
-    def __init__(self, api: Api, cast: Cast) -> None:
+    def __init__(self, api: TenantApi, models: QueuedAnswersProvider) -> None:
         self.api = api
-        self.cast = cast
+        self.models = models
 
     @property
-    def house(self) -> Services:
-        return self.api.house
+    def services(self) -> Services:
+        return self.api.services
 
-    async def answered(
+    async def record_answer(
         self,
-        words: str = "Why is a table round?",
+        question_text: str = "Why is a table round?",
         answer: str = "Because.",
         *,
         model: str = "scripted/alpha",
         persona: str | None = None,
-        all_play: str | None = None,
-        **opening: Any,
+        shared_persona: str | None = None,
+        **options: Any,
     ) -> Message:
         """Let somebody have asked Alpha, who answered."""
-        house = self.house
-        who = await house.seating.resolve_participants(
-            ANNA, [Wanted(model=model, persona=persona, name="Alpha")]
+        house = self.services
+        who = await house.participant_resolver.resolve_participants(
+            ANNA, [ParticipantInput(model=model, persona=persona, name="Alpha")]
         )
         asked = NewDiscussion(
-            message=words,
+            message=question_text,
             participants=who,
             mode="single",
             rounds=2,
             language="en",
-            persona=all_play,
-            **opening,
+            persona=shared_persona,
+            **options,
         )
-        started = await house.hall.create(CALLER, asked)
+        started = await house.discussion_service.create(CALLER, asked)
         claim = await house.runs.acquire_lease(started.run.id, house.worker_id)
         assert claim is not None
         assert started.message is not None
@@ -117,42 +117,44 @@ class Trying:
         )
         return await house.discussions.find_message(ANNA, said.id)
 
-    async def judged(self, *passed: bool, **answered: Any) -> Any:
+    async def create_evaluation(self, *passed: bool, **answer_options: Any) -> Any:
         """Let an answer have been judged, by two assertions."""
-        message = await self.answered(**answered)
-        self.cast.says("judge", judgement(*passed))
+        message = await self.record_answer(**answer_options)
+        self.models.queue_answers("judge", judge_reply(*passed))
         body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
-        return (await self.api.ok("POST", f"/messages/{message.id}/assertions", body))["trial"]
+        return (await self.api.call_ok("POST", f"/messages/{message.id}/assertions", body))["trial"]
 
-    async def improved(self, trial: str) -> list[Any]:
+    async def improve_evaluation(self, evaluation_id: str) -> list[Any]:
         """Improve a trial to its end, and return what was told of it."""
-        return await self.streamed(f"/trials/{trial}/improve")
+        return await self.stream_events(f"/trials/{evaluation_id}/improve")
 
-    async def streamed(self, path: str, body: object = None) -> list[Any]:
+    async def stream_events(self, path: str, body: object = None) -> list[Any]:
         reply = await self.api.call("POST", path, body)
         assert reply.status_code == 200, reply.text
         assert reply.headers["content-type"].startswith("text/event-stream")
         blocks = [block for block in reply.text.split("\n\n") if block.startswith("data: ")]
         return [msgspec.json.decode(block.removeprefix("data: ")) for block in blocks]
 
-    async def paid(self) -> dict[str, Any]:
+    async def usage_by_purpose(self) -> dict[str, Any]:
         """Return what was spent, by what it was for."""
-        usage = await self.api.ok("GET", "/usage", by="purpose")
+        usage = await self.api.call_ok("GET", "/usage", by="purpose")
         return {row["key"]: row for row in usage["rows"]}
 
 
-def judgement(*passed: bool) -> dict[str, Any]:
+def judge_reply(*passed: bool) -> dict[str, Any]:
     found = [{"number": number, "reason": "So it is.", "passed": one} for number, one in enumerate(passed, 1)]
     return {"verdicts": found}
 
 
-def rewritten(description: str, change: str = "It asks for more.") -> dict[str, str]:
+def rewrite_reply(description: str, change: str = "It asks for more.") -> dict[str, str]:
     return {"change": change, "description": description}
 
 
 @asynccontextmanager
-async def trying(database: Database, settings: Settings | None = None) -> AsyncIterator[Trying]:
-    async with knowing(database, settings) as api:
-        cast = Cast()
-        api.house.registry._providers["scripted"] = cast
-        yield Trying(api, cast)
+async def create_evaluation_app(
+    database: Database, settings: Settings | None = None
+) -> AsyncIterator[EvaluationApp]:
+    async with create_tenant_api(database, settings) as api:
+        cast = QueuedAnswersProvider()
+        api.services.registry._providers["scripted"] = cast
+        yield EvaluationApp(api, cast)

@@ -4,37 +4,37 @@ import asyncio
 from typing import Any
 
 
-class Visitor:
+class AsgiClient:
     """The other end of a stream, in ASGI's words: what it was sent, and when it leaves."""
 
     def __init__(self) -> None:
         self.status: int | None = None
-        self.came: list[bytes] = []
-        self.is_over = False
-        self.leaves = asyncio.Event()
-        self.something = asyncio.Event()
+        self.received_bodies: list[bytes] = []
+        self.response_finished = False
+        self.disconnected = asyncio.Event()
+        self.message_received = asyncio.Event()
 
     async def send(self, message: Any) -> None:
-        assert not self.is_over
+        assert not self.response_finished
         if message["type"] == "http.response.start":
             self.status = message["status"]
         else:
-            self.is_over = not message["more_body"]
-            self.came += [message["body"]] if message["body"] else []
-        self.something.set()
+            self.response_finished = not message["more_body"]
+            self.received_bodies += [message["body"]] if message["body"] else []
+        self.message_received.set()
 
     async def receive(self) -> Any:
-        await self.leaves.wait()
+        await self.disconnected.wait()
         return {"type": "http.disconnect"}
 
-    async def has(self, words: bytes) -> None:
+    async def wait_for(self, expected: bytes) -> None:
         """Wait until some words came."""
-        while words not in b"".join(self.came):
-            self.something.clear()
-            await self.something.wait()
+        while expected not in b"".join(self.received_bodies):
+            self.message_received.clear()
+            await self.message_received.wait()
 
 
-def asking_for(path: str, query: str = "") -> Any:
+def http_scope(path: str, query: str = "") -> Any:
     """What uvicorn tells of a request from this machine."""
     return {
         "type": "http",

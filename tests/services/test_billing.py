@@ -21,25 +21,25 @@ from moot.types.billing import Charge
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.errors import MissingKey, OverBudget
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.databases import KINDS
-from tests.engine.tables import SPEAKER
-from tests.store.people import ANNA, discuss, settled
-from tests.store.running import WORKER, employ, start
+from tests.databases import DATABASE_KINDS
+from tests.engine.tables import MODEL_CALLER
+from tests.store.people import ANNA, create_discussion, database_with_accounts
+from tests.store.running import WORKER, create_run, register_workers
 
-ME = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
-PAID = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
+TOKEN_CALLER = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
+SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
 
 
 async def test_an_account_pays_once_and_not_more_than_it_has(database: Database) -> None:
     budgets = Budgets(database)
-    purse = BudgetGuards(database, ModelTasks(database, SPEAKER, budgets)).guard_for(ME)
+    purse = BudgetGuards(database, ModelTasks(database, MODEL_CALLER, budgets)).guard_for(TOKEN_CALLER)
     await budgets.set_limit(ANNA, 0.5)
     async with purse.within_budget():
-        await purse.record_charges([PAID])
-        await purse.record_charges([PAID])
+        await purse.record_charges([SAMPLE_CHARGE])
+        await purse.record_charges([SAMPLE_CHARGE])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge.c.account, charge.c.cost))).all()
     assert [tuple(row) for row in rows] == [(ANNA, 1.0)]
@@ -50,88 +50,93 @@ async def test_an_account_pays_once_and_not_more_than_it_has(database: Database)
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 PLAN = RunPlan(mode="single", participants=make_participants(("scripted/dear",)))
-WHY = Message(id="msg_why", discussion="dis_new", role="user", content="Why?")
-MODELS = ScriptedProvider(Scripts({"dear": Script(price=1_000_000), "free": Script()}))
+QUESTION = Message(id="msg_why", discussion="dis_new", role="user", content="Why?")
+PRICED_PROVIDER = ScriptedProvider(Scripts({"dear": Script(price=1_000_000), "free": Script()}))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASE_KINDS)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
-async def chains(tenant: str, model: str) -> Sequence[ResolvedModel]:
+async def resolve_scripted_model(tenant: str, model: str) -> Sequence[ResolvedModel]:
     assert tenant == ANNA
     if model.startswith("keyless/"):
         raise MissingKey("No key.")
-    return [ResolvedModel(model, MODELS, model.removeprefix("scripted/"), KeyRing(()))]
+    return [ResolvedModel(model, PRICED_PROVIDER, model.removeprefix("scripted/"), KeyRing(()))]
 
 
-def treasury(database: Database, budget: float | None = None) -> BudgetService:
-    return BudgetService(database, Budgets(database, budget), chains)
+def make_budget_service(database: Database, budget: float | None = None) -> BudgetService:
+    return BudgetService(database, Budgets(database, budget), resolve_scripted_model)
 
 
 async def test_prices_are_those_of_the_providers(database: Database) -> None:
-    found = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
+    found = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
     assert found.cost == found.input + found.output > 600
     free = replace(PLAN, participants=make_participants(("scripted/free",)))
-    assert (await treasury(database).forecast_run(CALLER, free, WHY, None)).cost == 0.0
+    assert (await make_budget_service(database).forecast_run(CALLER, free, QUESTION, None)).cost == 0.0
 
 
 async def test_what_was_said_in_the_discussion_is_read_again(database: Database) -> None:
-    about = await discuss(database, ANNA, "x" * 4000)
-    first = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
-    later = await treasury(database).forecast_run(CALLER, PLAN, WHY, about.id)
+    about = await create_discussion(database, ANNA, "x" * 4000)
+    first = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
+    later = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, about.id)
     assert later.input - first.input == 1000
 
 
 async def test_files_that_come_with_the_message_are_read(database: Database) -> None:
-    first = await treasury(database).forecast_run(CALLER, PLAN, WHY, None)
+    first = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
     files = Files(database)
     image = await files.store_file(ANNA, ANNA, "a.png", "image/png", "1", b"png")
     words = await files.store_file(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
     for file, tokens in ((image, TOKENS_PER_FILE), (words, 10_000)):
-        full = await treasury(database).forecast_run(CALLER, PLAN, replace(WHY, files=(file.id,)), None)
+        full = await make_budget_service(database).forecast_run(
+            CALLER, PLAN, replace(QUESTION, files=(file.id,)), None
+        )
         assert full.cost - first.cost == tokens, "text is read in full"
 
 
 async def test_what_begins_is_reserved_however_small_the_cap(database: Database) -> None:
-    rich = treasury(database, 1_000_000.0)
-    whole = await rich.required_reservation(CALLER, PLAN, WHY, None)
-    assert await rich.required_reservation(CALLER, replace(PLAN, cap=1e-9), WHY, None) == whole
+    rich = make_budget_service(database, 1_000_000.0)
+    whole = await rich.required_reservation(CALLER, PLAN, QUESTION, None)
+    assert await rich.required_reservation(CALLER, replace(PLAN, cap=1e-9), QUESTION, None) == whole
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
-    first = await rich.required_reservation(CALLER, replace(table, mode="single"), WHY, None)
-    least = await rich.required_reservation(CALLER, replace(table, cap=1e-9), WHY, None)
+    first = await rich.required_reservation(CALLER, replace(table, mode="single"), QUESTION, None)
+    least = await rich.required_reservation(CALLER, replace(table, cap=1e-9), QUESTION, None)
     assert least == first
 
 
 async def test_what_advisors_begin_with_is_reserved_and_no_more(database: Database) -> None:
-    rich = treasury(database, 1_000_000.0)
-    rules = Advisors(cross_talk=True, synthesis=True)
+    rich = make_budget_service(database, 1_000_000.0)
+    rules = AdvisorOptions(cross_talk=True, synthesis=True)
     table = RunPlan(mode="advisors", participants=make_participants(("scripted/dear",) * 3), advisors=rules)
-    plain = await rich.required_reservation(CALLER, replace(table, advisors=Advisors()), WHY, None)
-    assert await rich.required_reservation(CALLER, replace(table, cap=1e-9), WHY, None) == plain
-    assert (await rich.required_reservation(CALLER, table, WHY, None) or 0.0) > 2 * (plain or 0.0)
+    plain = await rich.required_reservation(CALLER, replace(table, advisors=AdvisorOptions()), QUESTION, None)
+    assert await rich.required_reservation(CALLER, replace(table, cap=1e-9), QUESTION, None) == plain
+    assert (await rich.required_reservation(CALLER, table, QUESTION, None) or 0.0) > 2 * (plain or 0.0)
 
 
 async def test_a_model_without_a_key_has_no_price(database: Database) -> None:
     plan = replace(PLAN, participants=make_participants(("scripted/dear", "keyless/model")), mode="parallel")
-    found = await treasury(database).forecast_run(CALLER, plan, WHY, None)
+    found = await make_budget_service(database).forecast_run(CALLER, plan, QUESTION, None)
     assert found.unknown == ("keyless/model",)
     assert found.cost > 0
 
 
 async def test_only_of_a_budget_something_is_due(database: Database) -> None:
-    assert await treasury(database).required_reservation(CALLER, PLAN, WHY, None) is None
-    due = await treasury(database, 5.0).required_reservation(CALLER, PLAN, WHY, None)
-    assert due == (await treasury(database).forecast_run(CALLER, PLAN, WHY, None)).cost
+    assert await make_budget_service(database).required_reservation(CALLER, PLAN, QUESTION, None) is None
+    due = await make_budget_service(database, 5.0).required_reservation(CALLER, PLAN, QUESTION, None)
+    assert due == (await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)).cost
 
 
 async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_is_done(
     database: Database,
 ) -> None:
-    await employ(database, WORKER)
-    held, ours = treasury(database, 5.0), await start(database, await discuss(database, ANNA, "Why?"))
+    await register_workers(database, WORKER)
+    held, ours = (
+        make_budget_service(database, 5.0),
+        await create_run(database, await create_discussion(database, ANNA, "Why?")),
+    )
 
     async def reserved(due: float | None) -> float | None:
         async with database.write() as connection:
@@ -147,6 +152,9 @@ async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_i
 async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
     capped = replace(table, cap=1000.0)
-    assert await treasury(database, 5.0).required_reservation(CALLER, capped, WHY, None) == 1000.0
+    assert (
+        await make_budget_service(database, 5.0).required_reservation(CALLER, capped, QUESTION, None)
+        == 1000.0
+    )
     wide = replace(PLAN, cap=1e6)
-    assert await treasury(database, 5.0).required_reservation(CALLER, wide, WHY, None) < 1e4  # type: ignore[operator]
+    assert await make_budget_service(database, 5.0).required_reservation(CALLER, wide, QUESTION, None) < 1e4  # type: ignore[operator]

@@ -18,7 +18,13 @@ from moot.providers.scripted.scripts import Script, Scripts
 from moot.services import discussions as module
 from moot.services.billing import BudgetService
 from moot.services.channel_memory import ChannelMemory
-from moot.services.discussions import MAX_TITLE_CHARS, DiscussionService, NewDiscussion, Saying, Started
+from moot.services.discussions import (
+    MAX_TITLE_CHARS,
+    DiscussionService,
+    NewDiscussion,
+    NewMessage,
+    StartedRun,
+)
 from moot.services.model_tasks import ModelTasks
 from moot.services.run_plans import RunPlanner
 from moot.services.titles import TitleGenerator
@@ -39,16 +45,16 @@ from moot.types.participants import make_participants
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
 from tests.databases import ON_BOTH_DATABASES
-from tests.engine.tables import SPEAKER, Recorded
-from tests.store.hearing import SECONDS, eventually, hearing
-from tests.store.people import ANNA, BERT, settle
-from tests.store.running import WORKER, claim, employ
+from tests.engine.tables import MODEL_CALLER, RecordingProvider
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, collect_notifications, wait_until
+from tests.store.people import ANNA, BERT, create_accounts
+from tests.store.running import WORKER, lease_run, register_workers
 
 GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
-BLIND = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
+TEXT_ONLY_PROVIDER = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
-OPENING = NewDiscussion(
+OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
+NEW_DISCUSSION = NewDiscussion(
     message="Why are tables round?",
     participants=make_participants(("a/one", "b/two", "c/three")),
     mode="single",
@@ -56,72 +62,76 @@ OPENING = NewDiscussion(
 )
 
 
-class Broken(Exception):
+class StepFailed(Exception):
     pass
 
 
-class Room:
+class DiscussionHarness:
     """A hall, the runs that it let begin, and what is in the database."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.budget: float | None = None
-        self.clerk: str | None = None
-        self.begun: list[str] = []
+        self.task_model: str | None = None
+        self.started_runs: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
-        self.measuring = ContextLimits(TokenRates(database), Registry({}, {}), {})
-        self.planning = RunPlanner(Personas(database, ()), Projects(database), self.measuring)
+        self.context_limits = ContextLimits(TokenRates(database), Registry({}, {}), {})
+        self.run_planner = RunPlanner(Personas(database, ()), Projects(database), self.context_limits)
         self.files = Files(database)
-        self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
-        errands = ModelTasks(database, SPEAKER, Budgets(database))
-        self.titles = TitleGenerator(database, self._chain, errands, RateLimiter(database))
-        self.remembering = ChannelMemory(database, self._chain, errands)
-        self.hall = self.hall_with(self.planning, self.begun.append)
+        self.provider = RecordingProvider({"clerk": Script(answer="Tables and chairs")})
+        errands = ModelTasks(database, MODEL_CALLER, Budgets(database))
+        self.title_generator = TitleGenerator(database, self._resolve_model, errands, RateLimiter(database))
+        self.channel_memory = ChannelMemory(database, self._resolve_model, errands)
+        self.service = self.make_service(self.run_planner, self.started_runs.append)
 
-    def hall_with(self, planning: RunPlanner, start: Callable[[str], None]) -> DiscussionService:
-        registry = Registry({"blind": BLIND}, {})
+    def make_service(self, run_planner: RunPlanner, start: Callable[[str], None]) -> DiscussionService:
+        registry = Registry({"blind": TEXT_ONLY_PROVIDER}, {})
         attaching = Attachments(self.files, registry)
-        treasury = BudgetService(self.database, Budgets(self.database, self.budget), priced)
+        treasury = BudgetService(self.database, Budgets(self.database, self.budget), resolve_priced_model)
         return DiscussionService(
             self.database,
-            planning,
+            run_planner,
             WORKER,
             start,
             attaching,
-            self.titles,
+            self.title_generator,
             treasury,
-            self.remembering,
-            self.clerk,
+            self.channel_memory,
+            self.task_model,
         )
 
-    async def _chain(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
+    async def _resolve_model(self, _tenant: str, model: str) -> Sequence[ResolvedModel]:
         return [ResolvedModel(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
 
-    async def file(self, data: bytes = b"words", media_type: str = "text/plain", owner: str = ANNA) -> str:
+    async def store_file(
+        self, data: bytes = b"words", media_type: str = "text/plain", owner: str = ANNA
+    ) -> str:
         return (await self.files.store_file(owner, owner, "a.txt", media_type, data.hex(), data)).id
 
-    async def open(
-        self, words: str = "Why are tables round?", key: str | None = None, **more: Any
-    ) -> Started:
-        return await self.hall.create(CALLER, replace(OPENING, message=words, **more), key)
+    async def create(
+        self, content: str = "Why are tables round?", key: str | None = None, **fields: Any
+    ) -> StartedRun:
+        return await self.service.create(CALLER, replace(NEW_DISCUSSION, message=content, **fields), key)
 
-    async def say(self, id: str, words: str, *, key: str | None = None, to: Sequence[str] = ()) -> Started:
-        saying = Saying(discussion=id, message=words, to=tuple(to) or None)
-        return await self.hall.send_message(CALLER, saying, key)
+    async def send_message(
+        self, id: str, content: str, *, key: str | None = None, to: Sequence[str] = ()
+    ) -> StartedRun:
+        saying = NewMessage(discussion=id, message=content, to=tuple(to) or None)
+        return await self.service.send_message(CALLER, saying, key)
 
-    async def wishes(self, started: Started) -> RunCommands:
+    async def pending_commands(self, started: StartedRun) -> RunCommands:
         return await self.runs.pending_commands(started.run.id)
 
-    async def plan(self, started: Started) -> RunPlan:
+    async def plan(self, started: StartedRun) -> RunPlan:
         return await self.runs.get_plan(started.run.id)
 
-    async def finish(self) -> None:
+    async def complete_all_runs(self) -> None:
         """Let all runs have ended."""
         async with self.database.write() as connection:
             await connection.execute(update(run).values(status="completed"))
 
-    async def answered(self, started: Started, participant: str) -> None:
+    async def add_answer(self, started: StartedRun, participant: str) -> None:
         said = Message(
             id=new_id("msg"),
             discussion=started.discussion.id,
@@ -135,7 +145,7 @@ class Room:
         async with self.database.write() as connection:
             await add_message(connection, ANNA, said)
 
-    async def stored(self) -> dict[str, int]:
+    async def count_rows(self) -> dict[str, int]:
         counted: dict[str, int] = {}
         async with self.database.read() as connection:
             for table in (discussion, message, run, idempotency):
@@ -145,22 +155,22 @@ class Room:
 
 
 @pytest.fixture
-async def room(database: Database) -> Room:
-    await settle(database)
-    await employ(database, WORKER)
-    return Room(database)
+async def harness(database: Database) -> DiscussionHarness:
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    return DiscussionHarness(database)
 
 
-NOTHING = {"discussion": 0, "message": 0, "run": 0, "idempotency": 0}
-ONE = {"discussion": 1, "message": 1, "run": 1, "idempotency": 0}
+NO_ROWS = {"discussion": 0, "message": 0, "run": 0, "idempotency": 0}
+ONE_DISCUSSION_ROWS = {"discussion": 1, "message": 1, "run": 1, "idempotency": 0}
 
 
-async def test_discussion_message_and_run_are_stored_and_the_run_begins(room: Room) -> None:
-    started = await room.open()
+async def test_discussion_message_and_run_are_stored_and_the_run_begins(harness: DiscussionHarness) -> None:
+    started = await harness.create()
     id = started.discussion.id
-    assert await room.discussions.get_discussion(ANNA, id) == started.discussion
-    assert await room.discussions.list_messages(id) == (started.message,)
-    assert await room.runs.get_run(ANNA, started.run.id) == started.run
+    assert await harness.discussions.get_discussion(ANNA, id) == started.discussion
+    assert await harness.discussions.list_messages(id) == (started.message,)
+    assert await harness.runs.get_run(ANNA, started.run.id) == started.run
     assert started.message is not None
     assert [one.rpartition("_")[0] for one in (id, started.run.id, started.message.id)] == [
         "dis",
@@ -170,19 +180,19 @@ async def test_discussion_message_and_run_are_stored_and_the_run_begins(room: Ro
     assert (started.message.role, started.message.content) == ("user", "Why are tables round?")
     assert (started.message.run, started.run.message) == (started.run.id, started.message.id)
     assert (started.run.mode, started.run.status) == ("single", "waiting")
-    assert await room.plan(started) == RunPlan(
-        mode="single", participants=OPENING.participants, language="en"
+    assert await harness.plan(started) == RunPlan(
+        mode="single", participants=NEW_DISCUSSION.participants, language="en"
     )
-    assert room.begun == [started.run.id]
-    assert await room.stored() == ONE
+    assert harness.started_runs == [started.run.id]
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: Room) -> None:
+async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(harness: DiscussionHarness) -> None:
     seen: list[str] = []
 
     async def look(id: str) -> str:
-        async with Database(room.database.url) as elsewhere:
+        async with Database(harness.database.url) as elsewhere:
             found = await Runs(elsewhere).get_run(ANNA, id)
             said = await Discussions(elsewhere).list_messages(found.discussion)
             return said[-1].content
@@ -191,9 +201,9 @@ async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: R
         with ThreadPoolExecutor(1) as thread:
             seen.append(thread.submit(asyncio.run, look(id)).result())
 
-    hall = room.hall_with(room.planning, start)
-    started = await hall.create(CALLER, OPENING)
-    await hall.send_message(CALLER, Saying(discussion=started.discussion.id, message="And square?"))
+    hall = harness.make_service(harness.run_planner, start)
+    started = await hall.create(CALLER, NEW_DISCUSSION)
+    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square?"))
     assert seen == ["Why are tables round?", "And square?"]
 
 
@@ -207,26 +217,30 @@ async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: R
         ("table " * 14, "table " * 12 + "table…"),
     ],
 )
-async def test_the_first_line_is_the_title_cut_at_a_word(room: Room, words: str, title: str) -> None:
-    assert (await room.open(words)).discussion.title == title
+async def test_the_first_line_is_the_title_cut_at_a_word(
+    harness: DiscussionHarness, words: str, title: str
+) -> None:
+    assert (await harness.create(words)).discussion.title == title
 
 
-async def test_a_title_that_is_given_is_kept(room: Room) -> None:
-    assert (await room.open(title="Furniture")).discussion.title == "Furniture"
+async def test_a_title_that_is_given_is_kept(harness: DiscussionHarness) -> None:
+    assert (await harness.create(title="Furniture")).discussion.title == "Furniture"
 
 
-async def test_the_language_is_found_in_the_first_message_and_kept(room: Room) -> None:
-    first = await room.open(GERMAN)
+async def test_the_language_is_found_in_the_first_message_and_kept(harness: DiscussionHarness) -> None:
+    first = await harness.create(GERMAN)
     assert first.discussion.language == "de"
-    second = await room.say(first.discussion.id, "And now in English, please: why are tables round?")
+    second = await harness.send_message(
+        first.discussion.id, "And now in English, please: why are tables round?"
+    )
     assert second.discussion.language == "de"
-    assert [(await room.plan(started)).language for started in (first, second)] == ["de", "de"]
+    assert [(await harness.plan(started)).language for started in (first, second)] == ["de", "de"]
 
 
-async def test_a_language_that_is_given_wins(room: Room) -> None:
-    started = await room.open(GERMAN, language="fr")
+async def test_a_language_that_is_given_wins(harness: DiscussionHarness) -> None:
+    started = await harness.create(GERMAN, language="fr")
     assert started.discussion.language == "fr"
-    assert (await room.plan(started)).language == "fr"
+    assert (await harness.plan(started)).language == "fr"
 
 
 @ON_BOTH_DATABASES
@@ -234,137 +248,141 @@ async def test_a_language_that_is_given_wins(room: Room) -> None:
     "step", ["add_discussion", "add_run", "add_message", "notify_discussion_change", "store_idempotent_reply"]
 )
 async def test_an_opening_that_fails_half_way_leaves_nothing(
-    room: Room, monkeypatch: pytest.MonkeyPatch, step: str
+    harness: DiscussionHarness, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(module, step, breaking)
-        with pytest.raises(Broken):
-            await room.open(key="key")
-    assert await room.stored() == NOTHING
-    assert room.begun == []
-    started = await room.open(key="key")
-    assert room.begun == [started.run.id]
+        patch.setattr(module, step, fail_step)
+        with pytest.raises(StepFailed):
+            await harness.create(key="key")
+    assert await harness.count_rows() == NO_ROWS
+    assert harness.started_runs == []
+    started = await harness.create(key="key")
+    assert harness.started_runs == [started.run.id]
 
 
-async def breaking(*_: object) -> NoReturn:
-    raise Broken
+async def fail_step(*_: object) -> NoReturn:
+    raise StepFailed
 
 
 @pytest.mark.parametrize("step", ["add_run", "add_message", "store_idempotent_reply"])
 async def test_a_follow_up_that_fails_half_way_changes_nothing(
-    room: Room, monkeypatch: pytest.MonkeyPatch, step: str
+    harness: DiscussionHarness, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    started = await room.open()
-    archived = await room.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
-    monkeypatch.setattr(module, step, breaking)
-    with pytest.raises(Broken):
-        await room.say(archived.id, "And square?", key="key")
-    assert await room.stored() == ONE
-    assert await room.wishes(started) == RunCommands(None, ())
-    assert await room.discussions.get_discussion(ANNA, archived.id) == archived
-    assert room.begun == [started.run.id]
+    started = await harness.create()
+    archived = await harness.discussions.update_discussion(
+        ANNA, started.discussion.id, {"status": "archived"}
+    )
+    monkeypatch.setattr(module, step, fail_step)
+    with pytest.raises(StepFailed):
+        await harness.send_message(archived.id, "And square?", key="key")
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
+    assert await harness.pending_commands(started) == RunCommands(None, ())
+    assert await harness.discussions.get_discussion(ANNA, archived.id) == archived
+    assert harness.started_runs == [started.run.id]
 
 
 @ON_BOTH_DATABASES
-async def test_a_project_that_is_gone_by_then_leaves_nothing(room: Room) -> None:
+async def test_a_project_that_is_gone_by_then_leaves_nothing(harness: DiscussionHarness) -> None:
     with pytest.raises(IntegrityError):
-        await room.open(project="project_gone", key="key")
-    assert await room.stored() == NOTHING
-    assert room.begun == []
+        await harness.create(project="project_gone", key="key")
+    assert await harness.count_rows() == NO_ROWS
+    assert harness.started_runs == []
 
 
 @ON_BOTH_DATABASES
-async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) -> None:
+async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(harness: DiscussionHarness) -> None:
     class Deleting(RunPlanner):
         async def plan_run(
             self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None
         ) -> RunPlan:
-            await room.discussions.delete_discussion(tenant, discussion.id)
-            return await room.planning.plan_run(tenant, discussion, to)
+            await harness.discussions.delete_discussion(tenant, discussion.id)
+            return await harness.run_planner.plan_run(tenant, discussion, to)
 
-    started = await room.open()
-    await room.finish()
-    planning = Deleting(Personas(room.database, ()), Projects(room.database), room.measuring)
-    hall = room.hall_with(planning, room.begun.append)
+    started = await harness.create()
+    await harness.complete_all_runs()
+    planning = Deleting(Personas(harness.database, ()), Projects(harness.database), harness.context_limits)
+    hall = harness.make_service(planning, harness.started_runs.append)
     with pytest.raises(IntegrityError):
         await hall.send_message(
-            CALLER, Saying(discussion=started.discussion.id, message="And square?"), "key"
+            CALLER, NewMessage(discussion=started.discussion.id, message="And square?"), "key"
         )
-    assert await room.stored() == NOTHING
-    assert room.begun == [started.run.id]
+    assert await harness.count_rows() == NO_ROWS
+    assert harness.started_runs == [started.run.id]
 
 
-async def test_what_is_said_to_some_is_for_them_alone(room: Room) -> None:
-    started = await room.open()
+async def test_what_is_said_to_some_is_for_them_alone(harness: DiscussionHarness) -> None:
+    started = await harness.create()
     assert started.message is not None
     assert started.message.audience is None
-    aside = await room.say(started.discussion.id, "Between us:", to=("gamma", "alpha"))
-    *_, last = await room.discussions.list_messages(started.discussion.id)
+    aside = await harness.send_message(started.discussion.id, "Between us:", to=("gamma", "alpha"))
+    *_, last = await harness.discussions.list_messages(started.discussion.id)
     assert (last.content, last.audience) == ("Between us:", ("gamma", "alpha"))
     assert last == aside.message
-    plan = await room.plan(aside)
+    plan = await harness.plan(aside)
     assert plan.to == ("gamma", "alpha")
     assert [who.id for who in plan.responding_participants] == ["alpha", "gamma"]
 
 
-async def test_a_stranger_cannot_be_spoken_to(room: Room) -> None:
-    started = await room.open()
+async def test_a_stranger_cannot_be_spoken_to(harness: DiscussionHarness) -> None:
+    started = await harness.create()
     with pytest.raises(UsageError, match="alpha, beta, gamma"):
-        await room.say(started.discussion.id, "Hello?", to=("delta",))
-    assert await room.stored() == ONE
+        await harness.send_message(started.discussion.id, "Hello?", to=("delta",))
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
 @ON_BOTH_DATABASES
-async def test_a_follow_up_interrupts_what_is_still_being_said(room: Room) -> None:
-    async with hearing(room.database, "moot_control") as control:
-        first = await room.open()
-        await claim(room.database, first.run.id)
-        second = await room.say(first.discussion.id, "And square?")
-        assert await room.wishes(first) == RunCommands("follow_up_interrupt", ())
-        assert await room.wishes(second) == RunCommands(None, ())
-        await eventually(lambda: bool(control))
+async def test_a_follow_up_interrupts_what_is_still_being_said(harness: DiscussionHarness) -> None:
+    async with collect_notifications(harness.database, "moot_control") as control:
+        first = await harness.create()
+        await lease_run(harness.database, first.run.id)
+        second = await harness.send_message(first.discussion.id, "And square?")
+        assert await harness.pending_commands(first) == RunCommands("follow_up_interrupt", ())
+        assert await harness.pending_commands(second) == RunCommands(None, ())
+        await wait_until(lambda: bool(control))
     assert control == [first.run.id]
-    assert room.begun == [first.run.id, second.run.id]
+    assert harness.started_runs == [first.run.id, second.run.id]
 
 
-async def test_a_run_that_is_over_or_stopped_already_is_not_interrupted(room: Room) -> None:
-    first = await room.open()
-    await room.finish()
-    second = await room.say(first.discussion.id, "And square?")
-    await room.runs.request_stop(ANNA, second.run.id)
-    await room.say(first.discussion.id, "And oval?")
-    assert await room.wishes(first) == RunCommands(None, ())
-    assert await room.wishes(second) == RunCommands("stopped_by_user", ())
+async def test_a_run_that_is_over_or_stopped_already_is_not_interrupted(harness: DiscussionHarness) -> None:
+    first = await harness.create()
+    await harness.complete_all_runs()
+    second = await harness.send_message(first.discussion.id, "And square?")
+    await harness.runs.request_stop(ANNA, second.run.id)
+    await harness.send_message(first.discussion.id, "And oval?")
+    assert await harness.pending_commands(first) == RunCommands(None, ())
+    assert await harness.pending_commands(second) == RunCommands("stopped_by_user", ())
 
 
-async def test_a_follow_up_leaves_other_discussions_alone(room: Room) -> None:
-    first, other = await room.open(), await room.open()
-    await room.say(first.discussion.id, "And square?")
-    assert await room.wishes(other) == RunCommands(None, ())
+async def test_a_follow_up_leaves_other_discussions_alone(harness: DiscussionHarness) -> None:
+    first, other = await harness.create(), await harness.create()
+    await harness.send_message(first.discussion.id, "And square?")
+    assert await harness.pending_commands(other) == RunCommands(None, ())
 
 
 @ON_BOTH_DATABASES
-async def test_of_follow_ups_that_come_at_once_one_is_answered(room: Room) -> None:
-    started = await room.open()
-    said = await asyncio.gather(*(room.say(started.discussion.id, f"{n}?") for n in range(6)))
-    wishes = [(await room.wishes(one)).stop_reason for one in (started, *said)]
+async def test_of_follow_ups_that_come_at_once_one_is_answered(harness: DiscussionHarness) -> None:
+    started = await harness.create()
+    said = await asyncio.gather(*(harness.send_message(started.discussion.id, f"{n}?") for n in range(6)))
+    wishes = [(await harness.pending_commands(one)).stop_reason for one in (started, *said)]
     assert sorted(map(str, wishes)) == ["None", *["follow_up_interrupt"] * 6]
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_speaks_does_not_stand_in_the_way_of_a_run_that_ends(room: Room) -> None:
+async def test_whoever_speaks_does_not_stand_in_the_way_of_a_run_that_ends(
+    harness: DiscussionHarness,
+) -> None:
     """A run that ends holds its discussion first, and so does whoever interrupts it: neither waits in vain."""
-    started = await room.open()
-    async with room.database.write() as connection:
+    started = await harness.create()
+    async with harness.database.write() as connection:
         await lock_discussions(connection, [started.discussion.id])
-        speaking = asyncio.create_task(room.say(started.discussion.id, "And square?"))
-        await asyncio.wait_for(until_it_waits(room.database), SECONDS)
+        speaking = asyncio.create_task(harness.send_message(started.discussion.id, "And square?"))
+        await asyncio.wait_for(wait_for_blocked_statement(harness.database), WAIT_TIMEOUT_SECONDS)
         await connection.execute(update(run).where(run.c.id == started.run.id).values(status="completed"))
     await speaking
-    assert await room.wishes(started) == RunCommands(None, ())
+    assert await harness.pending_commands(started) == RunCommands(None, ())
 
 
-async def until_it_waits(database: Database) -> None:
+async def wait_for_blocked_statement(database: Database) -> None:
     """Wait until somebody waits for a lock; on SQLite whoever writes waits for the only writer."""
     waiting = text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -377,24 +395,26 @@ async def until_it_waits(database: Database) -> None:
 
 
 @pytest.mark.parametrize("status", ["archived", "completed"])
-async def test_a_discussion_that_was_put_away_is_active_again(room: Room, status: str) -> None:
-    started = await room.open()
-    away = await room.discussions.update_discussion(ANNA, started.discussion.id, {"status": status})
-    said = await room.say(away.id, "And square?")
-    now = await room.discussions.get_discussion(ANNA, away.id)
+async def test_a_discussion_that_was_put_away_is_active_again(
+    harness: DiscussionHarness, status: str
+) -> None:
+    started = await harness.create()
+    away = await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": status})
+    said = await harness.send_message(away.id, "And square?")
+    now = await harness.discussions.get_discussion(ANNA, away.id)
     assert now.status == "active"
     assert now.updated_at >= away.updated_at
     assert said.discussion == now
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_watches_the_discussions_is_told(room: Room) -> None:
-    async with hearing(room.database, "moot_changes") as changes:
-        started = await room.open()
-        await room.say(started.discussion.id, "And square?")
-        await room.finish()
-        await room.hall.continue_(CALLER, started.discussion.id, 1)
-        await eventually(lambda: len(changes) >= 3)
+async def test_whoever_watches_the_discussions_is_told(harness: DiscussionHarness) -> None:
+    async with collect_notifications(harness.database, "moot_changes") as changes:
+        started = await harness.create()
+        await harness.send_message(started.discussion.id, "And square?")
+        await harness.complete_all_runs()
+        await harness.service.continue_(CALLER, started.discussion.id, 1)
+        await wait_until(lambda: len(changes) >= 3)
     assert changes == [f"{ANNA} {started.discussion.id}"] * 3
 
 
@@ -410,34 +430,34 @@ async def test_whoever_watches_the_discussions_is_told(room: Room) -> None:
     ],
 )
 async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
-    room: Room, spoke: tuple[str, ...], first: int
+    harness: DiscussionHarness, spoke: tuple[str, ...], first: int
 ) -> None:
-    started = await room.open()
+    started = await harness.create()
     for participant in spoke:
-        await room.answered(started, participant)
-    await room.finish()
-    going_on = await room.hall.continue_(CALLER, started.discussion.id, 7)
-    plan = await room.plan(going_on)
+        await harness.add_answer(started, participant)
+    await harness.complete_all_runs()
+    going_on = await harness.service.continue_(CALLER, started.discussion.id, 7)
+    plan = await harness.plan(going_on)
     assert (plan.mode, plan.turns, plan.first) == ("continue", 7, first)
     assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
-    assert room.begun == [started.run.id, going_on.run.id]
+    assert harness.started_runs == [started.run.id, going_on.run.id]
 
 
-async def test_a_table_goes_on_with_whoever_was_called_upon(room: Room) -> None:
-    started = await room.open()
-    await room.finish()
-    await room.answered(started, "alpha")
-    going_on = await room.hall.continue_(CALLER, started.discussion.id, 1, first="gamma")
-    plan = await room.plan(going_on)
+async def test_a_table_goes_on_with_whoever_was_called_upon(harness: DiscussionHarness) -> None:
+    started = await harness.create()
+    await harness.complete_all_runs()
+    await harness.add_answer(started, "alpha")
+    going_on = await harness.service.continue_(CALLER, started.discussion.id, 1, first="gamma")
+    plan = await harness.plan(going_on)
     assert (plan.mode, plan.turns, plan.responding_participants[plan.first].id) == ("continue", 1, "gamma")
 
 
-async def test_some_answer_in_turn_while_all_hear_it(room: Room) -> None:
-    opened = await room.open(answering=("gamma", "alpha"))
-    saying = Saying(discussion=opened.discussion.id, message="And square?", answering=("beta",))
-    said = await room.hall.send_message(CALLER, saying)
+async def test_some_answer_in_turn_while_all_hear_it(harness: DiscussionHarness) -> None:
+    opened = await harness.create(answering=("gamma", "alpha"))
+    saying = NewMessage(discussion=opened.discussion.id, message="And square?", answering=("beta",))
+    said = await harness.service.send_message(CALLER, saying)
     for started, answering in ((opened, ["gamma", "alpha"]), (said, ["beta"])):
-        plan = await room.plan(started)
+        plan = await harness.plan(started)
         assert (plan.mode, plan.rounds, [who.id for who in plan.responding_participants]) == (
             "consensus",
             1,
@@ -448,288 +468,309 @@ async def test_some_answer_in_turn_while_all_hear_it(room: Room) -> None:
     assert opened.discussion.mode == "single"
 
 
-async def test_advisors_who_are_not_active_do_not_go_on_either(room: Room) -> None:
-    seats = tuple(replace(who, active=who.id != "alpha") for who in OPENING.participants)
-    started = await room.open(mode="advisors", participants=seats)
-    await room.answered(started, "beta")
-    await room.finish()
-    plan = await room.plan(await room.hall.continue_(CALLER, started.discussion.id, 1))
+async def test_advisors_who_are_not_active_do_not_go_on_either(harness: DiscussionHarness) -> None:
+    seats = tuple(replace(who, active=who.id != "alpha") for who in NEW_DISCUSSION.participants)
+    started = await harness.create(mode="advisors", participants=seats)
+    await harness.add_answer(started, "beta")
+    await harness.complete_all_runs()
+    plan = await harness.plan(await harness.service.continue_(CALLER, started.discussion.id, 1))
     assert [who.id for who in plan.responding_participants] == ["beta", "gamma"]
     assert plan.responding_participants[plan.first].id == "gamma"
 
 
-async def test_a_table_that_goes_on_is_active_again(room: Room) -> None:
-    started = await room.open()
-    await room.finish()
-    await room.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
-    going_on = await room.hall.continue_(CALLER, started.discussion.id, 1)
-    assert await room.discussions.get_discussion(ANNA, started.discussion.id) == going_on.discussion
+async def test_a_table_that_goes_on_is_active_again(harness: DiscussionHarness) -> None:
+    started = await harness.create()
+    await harness.complete_all_runs()
+    await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
+    going_on = await harness.service.continue_(CALLER, started.discussion.id, 1)
+    assert await harness.discussions.get_discussion(ANNA, started.discussion.id) == going_on.discussion
     assert going_on.discussion.status == "active"
 
 
-async def test_a_table_that_still_speaks_does_not_go_on(room: Room) -> None:
-    started = await room.open()
+async def test_a_table_that_still_speaks_does_not_go_on(harness: DiscussionHarness) -> None:
+    started = await harness.create()
     with pytest.raises(Conflict, match=f"wait for run {started.run.id}, or stop it first"):
-        await room.hall.continue_(CALLER, started.discussion.id, 1)
-    assert await room.stored() == ONE
-    assert await room.wishes(started) == RunCommands(None, ())
+        await harness.service.continue_(CALLER, started.discussion.id, 1)
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
+    assert await harness.pending_commands(started) == RunCommands(None, ())
 
 
 @ON_BOTH_DATABASES
-async def test_a_table_that_is_told_twice_at_once_goes_on_once(room: Room) -> None:
-    started = await room.open()
-    await room.finish()
-    told = (room.hall.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
+async def test_a_table_that_is_told_twice_at_once_goes_on_once(harness: DiscussionHarness) -> None:
+    started = await harness.create()
+    await harness.complete_all_runs()
+    told = (harness.service.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
     ends = await asyncio.gather(*told, return_exceptions=True)
     assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "Started"]
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_is_about_to_leave_takes_nothing_in(room: Room) -> None:
-    started = await room.open()
-    await room.finish()
-    room.hall.drain()
+async def test_whoever_is_about_to_leave_takes_nothing_in(harness: DiscussionHarness) -> None:
+    started = await harness.create()
+    await harness.complete_all_runs()
+    harness.service.drain()
     for work in (
-        room.open(),
-        room.say(started.discussion.id, "And square?"),
-        room.hall.continue_(CALLER, started.discussion.id, 1),
+        harness.create(),
+        harness.send_message(started.discussion.id, "And square?"),
+        harness.service.continue_(CALLER, started.discussion.id, 1),
     ):
         with pytest.raises(ShuttingDown, match="ask again in a moment"):
             await work
-    assert await room.stored() == ONE
-    assert room.begun == [started.run.id]
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
+    assert harness.started_runs == [started.run.id]
 
 
-async def test_nobody_speaks_in_another_tenants_discussion(room: Room) -> None:
-    id = (await room.open()).discussion.id
+async def test_nobody_speaks_in_another_tenants_discussion(harness: DiscussionHarness) -> None:
+    id = (await harness.create()).discussion.id
     for intrusion in (
-        room.hall.send_message(STRANGER, Saying(discussion=id, message="Hello?")),
-        room.hall.continue_(STRANGER, id, 1),
+        harness.service.send_message(OTHER_CALLER, NewMessage(discussion=id, message="Hello?")),
+        harness.service.continue_(OTHER_CALLER, id, 1),
     ):
         with pytest.raises(NotFound, match=id):
             await intrusion
-    assert await room.stored() == ONE
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
-async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(room: Room) -> None:
-    opened = await room.open(key="one")
-    assert await room.open(key="one") == opened
-    said = await room.say(opened.discussion.id, "And square?", key="two")
-    assert await room.say(opened.discussion.id, "And square?", key="two") == said
-    await room.finish()
-    going_on = await room.hall.continue_(CALLER, opened.discussion.id, 3, "three")
-    assert await room.hall.continue_(CALLER, opened.discussion.id, 3, "three") == going_on
-    assert await room.wishes(going_on) == RunCommands(None, ())
-    assert await room.stored() == {"discussion": 1, "message": 2, "run": 3, "idempotency": 3}
-    assert room.begun == [opened.run.id, said.run.id, going_on.run.id]
+async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(
+    harness: DiscussionHarness,
+) -> None:
+    opened = await harness.create(key="one")
+    assert await harness.create(key="one") == opened
+    said = await harness.send_message(opened.discussion.id, "And square?", key="two")
+    assert await harness.send_message(opened.discussion.id, "And square?", key="two") == said
+    await harness.complete_all_runs()
+    going_on = await harness.service.continue_(CALLER, opened.discussion.id, 3, "three")
+    assert await harness.service.continue_(CALLER, opened.discussion.id, 3, "three") == going_on
+    assert await harness.pending_commands(going_on) == RunCommands(None, ())
+    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 3, "idempotency": 3}
+    assert harness.started_runs == [opened.run.id, said.run.id, going_on.run.id]
 
 
 @ON_BOTH_DATABASES
-async def test_requests_of_one_key_that_come_at_once_are_one(room: Room) -> None:
-    opened = await asyncio.gather(*(room.open(key="one") for _ in range(4)))
+async def test_requests_of_one_key_that_come_at_once_are_one(harness: DiscussionHarness) -> None:
+    opened = await asyncio.gather(*(harness.create(key="one") for _ in range(4)))
     assert opened == [opened[0]] * 4
     said = await asyncio.gather(
-        *(room.say(opened[0].discussion.id, "And square?", key="two") for _ in range(4))
+        *(harness.send_message(opened[0].discussion.id, "And square?", key="two") for _ in range(4))
     )
     assert said == [said[0]] * 4
-    assert await room.stored() == {"discussion": 1, "message": 2, "run": 2, "idempotency": 2}
-    assert room.begun == [opened[0].run.id, said[0].run.id]
+    assert await harness.count_rows() == {"discussion": 1, "message": 2, "run": 2, "idempotency": 2}
+    assert harness.started_runs == [opened[0].run.id, said[0].run.id]
 
 
-async def test_a_key_is_for_one_request(room: Room) -> None:
-    opened = await room.open(key="key")
+async def test_a_key_is_for_one_request(harness: DiscussionHarness) -> None:
+    opened = await harness.create(key="key")
     id = opened.discussion.id
     for other in (
-        room.open("Why are tables square?", key="key"),
-        room.open(key="key", mode="parallel"),
-        room.say(id, "Why are tables round?", key="key"),
-        room.hall.continue_(CALLER, id, 1, "key"),
+        harness.create("Why are tables square?", key="key"),
+        harness.create(key="key", mode="parallel"),
+        harness.send_message(id, "Why are tables round?", key="key"),
+        harness.service.continue_(CALLER, id, 1, "key"),
     ):
         with pytest.raises(Conflict, match="used for another request"):
             await other
-    assert await room.wishes(opened) == RunCommands(None, ())
-    assert await room.stored() == ONE | {"idempotency": 1}
+    assert await harness.pending_commands(opened) == RunCommands(None, ())
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS | {"idempotency": 1}
 
 
-async def test_keys_are_each_tenants_own(room: Room) -> None:
-    mine = await room.open(key="key")
-    theirs = await room.hall.create(STRANGER, OPENING, "key")
+async def test_keys_are_each_tenants_own(harness: DiscussionHarness) -> None:
+    mine = await harness.create(key="key")
+    theirs = await harness.service.create(OTHER_CALLER, NEW_DISCUSSION, "key")
     assert theirs.discussion.id != mine.discussion.id
     assert theirs.run.id != mine.run.id
-    assert await room.discussions.get_discussion(BERT, theirs.discussion.id) == theirs.discussion
+    assert await harness.discussions.get_discussion(BERT, theirs.discussion.id) == theirs.discussion
 
 
-async def test_files_come_with_the_message_that_names_them(room: Room) -> None:
-    one, two = await room.file(), await room.file(b"more")
-    started = await room.open(files=(one, two, one))
+async def test_files_come_with_the_message_that_names_them(harness: DiscussionHarness) -> None:
+    one, two = await harness.store_file(), await harness.store_file(b"more")
+    started = await harness.create(files=(one, two, one))
     assert started.message is not None
     assert started.message.files == (one, two)
-    said = await room.hall.send_message(
-        CALLER, Saying(discussion=started.discussion.id, message="And this?", files=(two,))
+    said = await harness.service.send_message(
+        CALLER, NewMessage(discussion=started.discussion.id, message="And this?", files=(two,))
     )
-    stored = await room.discussions.list_messages(started.discussion.id)
+    stored = await harness.discussions.list_messages(started.discussion.id)
     assert [message.files for message in stored] == [(one, two), (two,)]
     assert stored[-1] == said.message
 
 
-async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(room: Room) -> None:
-    mine, hers = await room.file(), await room.file(owner=BERT)
+async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(harness: DiscussionHarness) -> None:
+    mine, hers = await harness.store_file(), await harness.store_file(owner=BERT)
     for wrong in (hers, "file_none"):
         with pytest.raises(NotFound, match=rf"^files\[1\]: There is no file '{wrong}'"):
-            await room.open(files=(mine, wrong), key="once")
-    assert await room.stored() == NOTHING
+            await harness.create(files=(mine, wrong), key="once")
+    assert await harness.count_rows() == NO_ROWS
 
 
 @ON_BOTH_DATABASES
-async def test_a_file_that_goes_while_it_is_attached_is_not_attached(room: Room) -> None:
-    id = await room.file()
+async def test_a_file_that_goes_while_it_is_attached_is_not_attached(harness: DiscussionHarness) -> None:
+    id = await harness.store_file()
 
     class Deleting(Attachments):
         async def validate_attachments(self, tenant: str, ids: Sequence[str], plan: RunPlan) -> None:
             await super().validate_attachments(tenant, ids, plan)
-            await room.files.delete_file(tenant, id)
+            await harness.files.delete_file(tenant, id)
 
-    room.hall._attachments = Deleting(room.files, Registry({}, {}))
+    harness.service._attachments = Deleting(harness.files, Registry({}, {}))
     with pytest.raises(NotFound, match=r"^files\[0\]"):
-        await room.open(files=(id,))
-    assert await room.stored() == NOTHING
-    assert room.begun == []
+        await harness.create(files=(id,))
+    assert await harness.count_rows() == NO_ROWS
+    assert harness.started_runs == []
 
 
-async def test_who_is_spoken_to_and_cannot_read_a_file_is_named_before_anything_is_stored(room: Room) -> None:
-    picture = await room.file(b"\x89PNG\r\n\x1a\n", "image/png")
+async def test_who_is_spoken_to_and_cannot_read_a_file_is_named_before_anything_is_stored(
+    harness: DiscussionHarness,
+) -> None:
+    picture = await harness.store_file(b"\x89PNG\r\n\x1a\n", "image/png")
     table = make_participants(("blind/gpt-5", "blind/deepseek-chat"))
     with pytest.raises(UsageError, match=r"^files\[0\]: Beta \(blind/deepseek-chat\) takes no image files"):
-        await room.open(participants=table, files=(picture,))
-    assert await room.stored() == NOTHING
-    started = await room.open(participants=table)
-    saying = Saying(discussion=started.discussion.id, message="Look.", files=(picture,))
+        await harness.create(participants=table, files=(picture,))
+    assert await harness.count_rows() == NO_ROWS
+    started = await harness.create(participants=table)
+    saying = NewMessage(discussion=started.discussion.id, message="Look.", files=(picture,))
     with pytest.raises(UsageError, match=r"^files\[0\]: Beta"):
-        await room.hall.send_message(CALLER, saying)
-    await room.hall.send_message(CALLER, replace(saying, to=("alpha",)))
-    assert (await room.stored())["message"] == 2
+        await harness.service.send_message(CALLER, saying)
+    await harness.service.send_message(CALLER, replace(saying, to=("alpha",)))
+    assert (await harness.count_rows())["message"] == 2
 
 
-async def titled(room: Room, **more: Any) -> str:
+async def create_and_wait_for_title(harness: DiscussionHarness, **fields: Any) -> str:
     """Open a discussion, wait for what the clerk does, and return the title that it has then."""
-    started = await room.open(**more)
-    await eventually(lambda: not room.titles._tasks)
-    return (await room.discussions.get_discussion(ANNA, started.discussion.id)).title
+    started = await harness.create(**fields)
+    await wait_until(lambda: not harness.title_generator._tasks)
+    return (await harness.discussions.get_discussion(ANNA, started.discussion.id)).title
 
 
-async def test_a_clerk_finds_a_title_where_none_is_given(room: Room) -> None:
-    assert await titled(room, clerk="scripted/clerk") == "Tables and chairs"
-    assert await titled(room, clerk="scripted/clerk", title="Mine") == "Mine"
-    assert await titled(room) == "Why are tables round?"
-    assert len(room.provider.asked) == 1
+async def test_a_clerk_finds_a_title_where_none_is_given(harness: DiscussionHarness) -> None:
+    assert await create_and_wait_for_title(harness, clerk="scripted/clerk") == "Tables and chairs"
+    assert await create_and_wait_for_title(harness, clerk="scripted/clerk", title="Mine") == "Mine"
+    assert await create_and_wait_for_title(harness) == "Why are tables round?"
+    assert len(harness.provider.requests) == 1
 
 
-async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one(room: Room) -> None:
-    room.clerk = "scripted/clerk"
-    room.hall = room.hall_with(room.planning, room.begun.append)
-    assert (await room.open()).discussion.clerk == "scripted/clerk"
-    assert (await room.open(clerk="scripted/echo")).discussion.clerk == "scripted/echo"
-    await eventually(lambda: not room.titles._tasks)
+async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one(
+    harness: DiscussionHarness,
+) -> None:
+    harness.task_model = "scripted/clerk"
+    harness.service = harness.make_service(harness.run_planner, harness.started_runs.append)
+    assert (await harness.create()).discussion.clerk == "scripted/clerk"
+    assert (await harness.create(clerk="scripted/echo")).discussion.clerk == "scripted/echo"
+    await wait_until(lambda: not harness.title_generator._tasks)
 
 
-async def test_a_request_that_comes_twice_has_its_title_found_once(room: Room) -> None:
+async def test_a_request_that_comes_twice_has_its_title_found_once(harness: DiscussionHarness) -> None:
     for _ in range(2):
-        assert await titled(room, key="once", clerk="scripted/clerk") == "Tables and chairs"
-    assert len(room.provider.asked) == 1
+        assert (
+            await create_and_wait_for_title(harness, key="once", clerk="scripted/clerk")
+            == "Tables and chairs"
+        )
+    assert len(harness.provider.requests) == 1
 
 
-PRICED = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
-DEAR = replace(OPENING, participants=make_participants(("scripted/dear",)))
-RUSH = 20
+PRICED_PROVIDER = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
+EXPENSIVE_DISCUSSION = replace(NEW_DISCUSSION, participants=make_participants(("scripted/dear",)))
+CONCURRENT_REQUESTS = 20
 
 
-async def priced(_: str, model: str) -> Sequence[ResolvedModel]:
-    return [ResolvedModel(model, PRICED, model.removeprefix("scripted/"), KeyRing(()))]
+async def resolve_priced_model(_: str, model: str) -> Sequence[ResolvedModel]:
+    return [ResolvedModel(model, PRICED_PROVIDER, model.removeprefix("scripted/"), KeyRing(()))]
 
 
-def thrifty(room: Room, budget: float | None) -> DiscussionService:
+def make_service_with_budget(harness: DiscussionHarness, budget: float | None) -> DiscussionService:
     """A hall in which everybody has a budget."""
-    room.budget = budget
-    return room.hall_with(room.planning, room.begun.append)
+    harness.budget = budget
+    return harness.make_service(harness.run_planner, harness.started_runs.append)
 
 
-async def reservations(room: Room) -> list[tuple[str | None, float | None]]:
-    async with room.database.read() as connection:
+async def list_reservations(harness: DiscussionHarness) -> list[tuple[str | None, float | None]]:
+    async with harness.database.read() as connection:
         rows = await connection.execute(select(run.c.account, run.c.reserved).order_by(run.c.id))
         return [(row.account, row.reserved) for row in rows]
 
 
-async def test_what_a_run_will_cost_is_reserved_with_it(room: Room) -> None:
-    hall = thrifty(room, 5.0)
-    started = await hall.create(CALLER, DEAR)
-    await hall.send_message(CALLER, Saying(discussion=started.discussion.id, message="And square ones?"))
-    (payer, first), (_, second) = await reservations(room)
+async def test_what_a_run_will_cost_is_reserved_with_it(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 5.0)
+    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square ones?"))
+    (payer, first), (_, second) = await list_reservations(harness)
     assert payer == ANNA
     assert first is not None
     assert second is not None
     assert 0.6 < first < second, "the second reads more"
 
 
-async def test_more_is_reserved_for_a_message_with_files(room: Room) -> None:
-    hall = thrifty(room, 10.0)
-    file = await room.file(b"x" * 4000)  # a thousand tokens
-    started = await hall.create(CALLER, DEAR)
-    await hall.create(CALLER, replace(DEAR, files=(file,)))
-    await room.finish()
-    await hall.send_message(CALLER, Saying(discussion=started.discussion.id, message="And?", files=(file,)))
-    bare, full, said = (reserved or 0.0 for _, reserved in await reservations(room))
+async def test_more_is_reserved_for_a_message_with_files(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 10.0)
+    file = await harness.store_file(b"x" * 4000)  # a thousand tokens
+    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    await hall.create(CALLER, replace(EXPENSIVE_DISCUSSION, files=(file,)))
+    await harness.complete_all_runs()
+    await hall.send_message(
+        CALLER, NewMessage(discussion=started.discussion.id, message="And?", files=(file,))
+    )
+    bare, full, said = (reserved or 0.0 for _, reserved in await list_reservations(harness))
     assert full - bare == pytest.approx(1.0)
     assert said > full
 
 
 @ON_BOTH_DATABASES
-async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(room: Room) -> None:
-    hall = thrifty(room, 1.0)
-    await hall.create(CALLER, DEAR)
+async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 1.0)
+    await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget, match="re-up"):
-        await hall.create(CALLER, DEAR)
-    assert len(room.begun) == len(await reservations(room)) == 1
-    assert len((await room.discussions.list_discussions(ANNA)).discussions) == 1
-    await room.finish()
-    await hall.create(CALLER, DEAR)
+        await hall.create(CALLER, EXPENSIVE_DISCUSSION)
+    assert len(harness.started_runs) == len(await list_reservations(harness)) == 1
+    assert len((await harness.discussions.list_discussions(ANNA)).discussions) == 1
+    await harness.complete_all_runs()
+    await hall.create(CALLER, EXPENSIVE_DISCUSSION)
 
 
 @ON_BOTH_DATABASES
-async def test_a_rush_on_the_budget_begins_no_more_than_there_is_money_for(room: Room) -> None:
-    hall = thrifty(room, 1.0)  # enough for one
-    rush = await asyncio.gather(*(hall.create(CALLER, DEAR) for _ in range(RUSH)), return_exceptions=True)
-    assert [type(one) for one in rush].count(Started) == 1
-    assert [type(one) for one in rush].count(OverBudget) == RUSH - 1
-    assert len(room.begun) == len(await reservations(room)) == 1
-    assert await room.stored() == ONE
+async def test_a_rush_on_the_budget_begins_no_more_than_there_is_money_for(
+    harness: DiscussionHarness,
+) -> None:
+    hall = make_service_with_budget(harness, 1.0)  # enough for one
+    rush = await asyncio.gather(
+        *(hall.create(CALLER, EXPENSIVE_DISCUSSION) for _ in range(CONCURRENT_REQUESTS)),
+        return_exceptions=True,
+    )
+    assert [type(one) for one in rush].count(StartedRun) == 1
+    assert [type(one) for one in rush].count(OverBudget) == CONCURRENT_REQUESTS - 1
+    assert len(harness.started_runs) == len(await list_reservations(harness)) == 1
+    assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
-async def test_a_message_over_the_budget_interrupts_nobody(room: Room) -> None:
-    hall = thrifty(room, 1.0)
-    started = await hall.create(CALLER, DEAR)
+async def test_a_message_over_the_budget_interrupts_nobody(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 1.0)
+    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget):
-        await hall.send_message(CALLER, Saying(discussion=started.discussion.id, message="And?"))
+        await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?"))
     with pytest.raises(Conflict, match="still speaking"):
         await hall.continue_(CALLER, started.discussion.id, 1)
-    assert (await room.wishes(started)).stop_reason is None
+    assert (await harness.pending_commands(started)).stop_reason is None
 
 
-async def test_a_request_that_was_done_is_answered_again_whatever_is_left(room: Room) -> None:
-    hall = thrifty(room, 1.0)
-    started = await hall.create(CALLER, DEAR, "once")
-    assert (await hall.create(CALLER, DEAR, "once")).run.id == started.run.id
+async def test_a_request_that_was_done_is_answered_again_whatever_is_left(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 1.0)
+    started = await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")
+    assert (await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")).run.id == started.run.id
 
 
-async def test_a_run_reserves_no_more_than_its_cap(room: Room) -> None:
-    hall = thrifty(room, 4.0)
-    rounds = replace(DEAR, mode="consensus", participants=make_participants(("scripted/dear",) * 2), rounds=4)
+async def test_a_run_reserves_no_more_than_its_cap(harness: DiscussionHarness) -> None:
+    hall = make_service_with_budget(harness, 4.0)
+    rounds = replace(
+        EXPENSIVE_DISCUSSION,
+        mode="consensus",
+        participants=make_participants(("scripted/dear",) * 2),
+        rounds=4,
+    )
     started = await hall.create(CALLER, replace(rounds, cap=1.5))
-    await hall.send_message(CALLER, Saying(discussion=started.discussion.id, message="And?", cap=1.25))
-    assert [reserved for _, reserved in await reservations(room)] == [1.5, 1.25]
-    assert (await room.plan(started)).cap == 1.5
+    await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And?", cap=1.25))
+    assert [reserved for _, reserved in await list_reservations(harness)] == [1.5, 1.25]
+    assert (await harness.plan(started)).cap == 1.5
 
 
-async def test_without_a_budget_nothing_is_reserved(room: Room) -> None:
-    await thrifty(room, None).create(CALLER, DEAR)
-    ((_, reserved),) = await reservations(room)
+async def test_without_a_budget_nothing_is_reserved(harness: DiscussionHarness) -> None:
+    await make_service_with_budget(harness, None).create(CALLER, EXPENSIVE_DISCUSSION)
+    ((_, reserved),) = await list_reservations(harness)
     assert reserved is None

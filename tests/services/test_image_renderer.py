@@ -23,48 +23,48 @@ BOARD = apply_action(
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_render_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a painter the time to start on a busy machine."""
     monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)
 
 
 @pytest.fixture
-def painter() -> Iterator[ImageRenderer]:
+def renderer() -> Iterator[ImageRenderer]:
     with closing(ImageRenderer()) as painter:
         yield painter
 
 
 async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_dies(
-    painter: ImageRenderer,
+    renderer: ImageRenderer,
 ) -> None:
-    assert await painter.render_png(BOARD) == render_png(BOARD)
-    assert painter._pool is not None
-    (process,) = painter._pool._processes
+    assert await renderer.render_png(BOARD) == render_png(BOARD)
+    assert renderer._pool is not None
+    (process,) = renderer._pool._processes
     os.kill(process, signal.SIGKILL)
-    again = await asyncio.gather(painter.render_png(BOARD), painter.render_png(EMPTY_BOARD))
+    again = await asyncio.gather(renderer.render_png(BOARD), renderer.render_png(EMPTY_BOARD))
     assert list(again) == [render_png(BOARD), render_png(EMPTY_BOARD)]
 
 
 async def test_what_takes_too_long_is_refused_and_the_next_picture_is_painted(
-    painter: ImageRenderer, monkeypatch: pytest.MonkeyPatch
+    renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as hurried:
         hurried.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 0.0)
         with pytest.raises(UsageError, match="take formulas off"):
-            await painter.render_png(BOARD)
-    assert await painter.render_png(BOARD) == render_png(BOARD)
+            await renderer.render_png(BOARD)
+    assert await renderer.render_png(BOARD) == render_png(BOARD)
 
 
-async def test_not_everybody_can_wait(painter: ImageRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_not_everybody_can_wait(renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_renderer, "MAX_WAITING", 1)
     painted, refused = await asyncio.gather(
-        painter.render_png(BOARD), painter.render_png(BOARD), return_exceptions=True
+        renderer.render_png(BOARD), renderer.render_png(BOARD), return_exceptions=True
     )
     assert painted == render_png(BOARD)
     assert isinstance(refused, RateLimited)
 
 
-SERVER = """
+KILLED_SERVER_SCRIPT = """
 import asyncio, os, signal
 from moot.whiteboard.state import EMPTY_BOARD
 from moot.services import image_renderer
@@ -83,23 +83,23 @@ if __name__ == "__main__":
 
 
 def test_a_painter_ends_with_the_server_that_was_killed(tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "server.py").write_text(KILLED_SERVER_SCRIPT)
     ended = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True, timeout=120, check=False
     )
     assert ended.returncode == -signal.SIGKILL
     for _ in range(600):
-        if not is_there(int(ended.stdout)):
+        if not is_process_alive(int(ended.stdout)):
             return
         time.sleep(0.1)
     pytest.fail("it lives on")
 
 
-def is_there(process: int) -> bool:
+def is_process_alive(pid: int) -> bool:
     """One that has ended may still be listed, on Linux, where nobody takes note of it."""
     try:
-        os.kill(process, 0)
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        os.kill(pid, 0)
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return False
     except FileNotFoundError:

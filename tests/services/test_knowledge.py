@@ -29,11 +29,11 @@ from moot.types.errors import Conflict, MissingKey, NotFound, OverBudget, Provid
 from moot.types.projects import Project, ProjectDraft
 from moot.types.requests import ModelRequest
 from tests.databases import SLOW_ON_POSTGRES
-from tests.store.people import ANNA, BERT, discuss, settled
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
-PAIN = {
+OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
+PAIN_INSIGHT = {
     "title": "Tables wobble",
     "detail": "On old floors.",
     "suggestion": "",
@@ -43,7 +43,7 @@ PAIN = {
     "paired": None,
     "messages": ["m1", "[M2]", "m2", "m99"],
 }
-CURE = {
+SOLUTION_INSIGHT = {
     "title": "A wedge helps",
     "detail": "Of wood.",
     "suggestion": "Keep some.",
@@ -52,7 +52,11 @@ CURE = {
     "paired": 0,
     "messages": ["m2"],
 }
-EXPORT = {"summary": "Tables wobble; wedges help.", "usefulness": 0.7, "insights": [PAIN, CURE]}
+EXPORT_ANSWER = {
+    "summary": "Tables wobble; wedges help.",
+    "usefulness": 0.7,
+    "insights": [PAIN_INSIGHT, SOLUTION_INSIGHT],
+}
 PATTERN = {
     "kind": "pain",
     "title": "Everything wobbles",
@@ -64,116 +68,128 @@ PATTERN = {
 }
 
 
-class Listening(ScriptedProvider):
+class RecordingProvider(ScriptedProvider):
     """Scripts, and what they were asked."""
 
     def __init__(self) -> None:
-        self.asked: list[ModelRequest] = []
+        self.requests: list[ModelRequest] = []
         self.scripts = Scripts(BUILT_IN_SCRIPTS)
         super().__init__(self.scripts)
 
-    def says(self, name: str, value: object, price: float = 0.0) -> str:
+    def add_model(self, name: str, value: object, price: float = 0.0) -> str:
         """Let a model of this name answer with a value as JSON."""
         answer = msgspec.json.encode(value).decode()
         self.scripts.by_name[name] = Script(answer=answer, chunk=1000, price=price)
         return f"scripted/{name}"
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
+        self.requests.append(request)
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
-    def material(self, place: int = -1) -> str:
-        (part,) = self.asked[place].messages[0].parts
+    def prompt_text(self, position: int = -1) -> str:
+        (part,) = self.requests[position].messages[0].parts
         assert isinstance(part, Text)
         return part.text
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
-def models() -> Listening:
-    return Listening()
+def models() -> RecordingProvider:
+    return RecordingProvider()
 
 
 @pytest.fixture
-def knowledge(database: Database, models: Listening) -> KnowledgeService:
-    async def chains(tenant: str, model: str) -> Sequence[ResolvedModel]:
+def knowledge(database: Database, models: RecordingProvider) -> KnowledgeService:
+    async def resolve_model(tenant: str, model: str) -> Sequence[ResolvedModel]:
         if tenant != ANNA:
             raise MissingKey("No key for scripted.")
         return [ResolvedModel(model, models, model.removeprefix("scripted/"), KeyRing(()))]
 
     return KnowledgeService(
-        database, chains, ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, 1.0))
+        database,
+        resolve_model,
+        ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, 1.0)),
     )
 
 
 @pytest.fixture
-async def moot(database: Database) -> Project:
+async def sample_project(database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
-async def ids(database: Database, discussion: str) -> list[str]:
+async def message_ids(database: Database, discussion: str) -> list[str]:
     return [message.id for message in await Discussions(database).list_messages(discussion)]
 
 
 async def test_an_export_keeps_what_the_model_found(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    reader = models.says("reader", EXPORT)
-    about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", project=moot.id, model=reader)
-    first, second = await ids(database, about.id)
+    reader = models.add_model("reader", EXPORT_ANSWER)
+    about = await create_discussion(
+        database, ANNA, "It wobbles.", "Use a wedge.", project=sample_project.id, model=reader
+    )
+    first, second = await message_ids(database, about.id)
     exported = await knowledge.export_insights(CALLER, about.id)
     pain, cure = exported.insights
-    assert (exported.summary, exported.usefulness, exported.model) == (EXPORT["summary"], 0.7, reader)
+    assert (exported.summary, exported.usefulness, exported.model) == (EXPORT_ANSWER["summary"], 0.7, reader)
     assert (exported.cost, exported.usage.output > 0) == (0.0, True)
     assert (pain.kind, pain.severity, pain.suggestion) == ("pain_point", "high", None)
     assert pain.messages == (first, second)
-    assert (cure.paired, cure.messages, cure.project) == (pain.id, (second,), moot.id)
+    assert (cure.paired, cure.messages, cure.project) == (pain.id, (second,), sample_project.id)
     assert await Insights(database).discussion_insights(ANNA, about.id) == exported.insights
     stored = await Discussions(database).get_discussion(ANNA, about.id)
-    assert (stored.summary, stored.usefulness) == (EXPORT["summary"], 0.7)
+    assert (stored.summary, stored.usefulness) == (EXPORT_ANSWER["summary"], 0.7)
 
 
 async def test_the_model_reads_what_was_said_under_labels(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database, ANNA, "It wobbles.", "Use a wedge.", model=models.add_model("reader", EXPORT_ANSWER)
+    )
     await knowledge.export_insights(CALLER, about.id)
-    assert models.material() == "[m1] The person:\nIt wobbles.\n\n[m2] Alpha:\nUse a wedge."
-    assert models.asked[0].system.startswith("You keep the record of a discussion")
-    assert models.asked[0].json_schema is not None
+    assert models.prompt_text() == "[m1] The person:\nIt wobbles.\n\n[m2] Alpha:\nUse a wedge."
+    assert models.requests[0].system.startswith("You keep the record of a discussion")
+    assert models.requests[0].json_schema is not None
 
 
 async def test_exporting_again_replaces(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
+    )
     await knowledge.export_insights(CALLER, about.id)
-    models.says("reader", {"summary": "Nothing new.", "usefulness": 0, "insights": []})
+    models.add_model("reader", {"summary": "Nothing new.", "usefulness": 0, "insights": []})
     await knowledge.export_insights(CALLER, about.id)
     assert await Insights(database).discussion_insights(ANNA, about.id) == ()
 
 
 @pytest.mark.parametrize("paired", [1, 2, -1])
 async def test_a_pair_that_does_not_exist_is_none(
-    database: Database, knowledge: KnowledgeService, models: Listening, paired: int
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, paired: int
 ) -> None:
-    reader = models.says("reader", {**EXPORT, "insights": [PAIN, {**CURE, "paired": paired}]})
-    about = await discuss(database, ANNA, "It wobbles.", model=reader)
+    reader = models.add_model(
+        "reader", {**EXPORT_ANSWER, "insights": [PAIN_INSIGHT, {**SOLUTION_INSIGHT, "paired": paired}]}
+    )
+    about = await create_discussion(database, ANNA, "It wobbles.", model=reader)
     _, cure = (await knowledge.export_insights(CALLER, about.id)).insights
     assert cure.paired is None
 
 
 async def test_the_model_is_the_one_named_else_the_discussions_own(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
-    other = models.says("other", EXPORT)
+    about = await create_discussion(
+        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
+    )
+    other = models.add_model("other", EXPORT_ANSWER)
     assert (await knowledge.export_insights(CALLER, about.id, other)).model == other
     assert (await knowledge.export_insights(CALLER, about.id)).model == "scripted/reader"
     await Discussions(database).update_discussion(ANNA, about.id, {"model": other})
@@ -181,79 +197,103 @@ async def test_the_model_is_the_one_named_else_the_discussions_own(
 
 
 async def test_a_model_that_cannot_answer_leaves_everything_as_it_was(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database, ANNA, "It wobbles.", model=models.add_model("reader", EXPORT_ANSWER)
+    )
     before = await knowledge.export_insights(CALLER, about.id)
-    for model in ("scripted/unauthorized", models.says("babbler", {"summary": 7})):
+    for model in ("scripted/unauthorized", models.add_model("babbler", {"summary": 7})):
         with pytest.raises(ProviderError):
             await knowledge.export_insights(CALLER, about.id, model)
     assert await Insights(database).discussion_insights(ANNA, about.id) == before.insights
 
 
 async def test_what_cannot_be_exported(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    silent = await discuss(database, ANNA)
+    silent = await create_discussion(database, ANNA)
     with pytest.raises(Conflict, match="nothing to export"):
         await knowledge.export_insights(CALLER, silent.id)
-    foreign = await discuss(database, BERT, "Mine.")
+    foreign = await create_discussion(database, BERT, "Mine.")
     with pytest.raises(NotFound):
         await knowledge.export_insights(CALLER, foreign.id)
     with pytest.raises(MissingKey):
-        await knowledge.export_insights(STRANGER, foreign.id)
-    assert models.asked == []
+        await knowledge.export_insights(OTHER_CALLER, foreign.id)
+    assert models.requests == []
 
 
 async def test_a_long_discussion_is_cut_to_what_fits(
-    database: Database, knowledge: KnowledgeService, models: Listening
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
-    about = await discuss(database, ANNA, *["word " * 20_000] * 5, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database, ANNA, *["word " * 20_000] * 5, model=models.add_model("reader", EXPORT_ANSWER)
+    )
     await knowledge.export_insights(CALLER, about.id)
-    assert 100_000 < len(models.material()) < 201_000
-    assert models.material().startswith("This discussion is long.")
+    assert 100_000 < len(models.prompt_text()) < 201_000
+    assert models.prompt_text().startswith("This discussion is long.")
 
 
 async def test_a_consolidation_finds_patterns_over_a_project(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, about.id)
-    finder = models.says("finder", {"patterns": [PATTERN, {**PATTERN, "kind": "tool", "frequency": 9}]})
-    done = (await knowledge.consolidate_patterns(CALLER, moot.id, finder)).consolidation
+    finder = models.add_model("finder", {"patterns": [PATTERN, {**PATTERN, "kind": "tool", "frequency": 9}]})
+    done = (await knowledge.consolidate_patterns(CALLER, sample_project.id, finder)).consolidation
     assert (done.status, done.model) == ("completed", finder)
     assert [(one.kind, one.frequency, one.severity) for one in done.patterns] == [
         ("tool", 9, None),
         ("pain", 2, "high"),
     ]
-    found = await knowledge.project_patterns(ANNA, moot.id)
+    found = await knowledge.project_patterns(ANNA, sample_project.id)
     assert found.completed == found.newest == done
-    assert (await Projects(database).project_facts(ANNA, moot.id)).patterns == done.patterns
-    assert "Tables wobble: On old floors." in models.material()
-    assert "d1 A table: Tables wobble; wedges help." in models.material()
+    assert (await Projects(database).project_facts(ANNA, sample_project.id)).patterns == done.patterns
+    assert "Tables wobble: On old floors." in models.prompt_text()
+    assert "d1 A table: Tables wobble; wedges help." in models.prompt_text()
 
 
 async def test_a_consolidation_asks_the_model_of_the_newest_discussion(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    old = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    old = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, old.id)
-    newest = models.says("finder", {"patterns": []})
-    await discuss(database, ANNA, "Hello", project=moot.id, model=newest)
-    assert (await knowledge.consolidate_patterns(CALLER, moot.id)).consolidation.model == newest
+    newest = models.add_model("finder", {"patterns": []})
+    await create_discussion(database, ANNA, "Hello", project=sample_project.id, model=newest)
+    assert (await knowledge.consolidate_patterns(CALLER, sample_project.id)).consolidation.model == newest
 
 
 async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, about.id)
     good = (
-        await knowledge.consolidate_patterns(CALLER, moot.id, models.says("finder", {"patterns": [PATTERN]}))
+        await knowledge.consolidate_patterns(
+            CALLER, sample_project.id, models.add_model("finder", {"patterns": [PATTERN]})
+        )
     ).consolidation
     with pytest.raises(ProviderError, match="Key rejected"):
-        await knowledge.consolidate_patterns(CALLER, moot.id, "scripted/unauthorized")
-    found = await knowledge.project_patterns(ANNA, moot.id)
+        await knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/unauthorized")
+    found = await knowledge.project_patterns(ANNA, sample_project.id)
     assert found.completed == good
     assert found.newest is not None
     assert found.newest.status == "failed"
@@ -261,19 +301,27 @@ async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
 
 
 async def test_a_consolidation_runs_until_it_is_through(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, about.id)
-    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, moot.id, "scripted/silence"))
+    running = asyncio.create_task(
+        knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence")
+    )
     async with asyncio.timeout(60):
-        while (newest := (await knowledge.project_patterns(ANNA, moot.id)).newest) is None:
+        while (newest := (await knowledge.project_patterns(ANNA, sample_project.id)).newest) is None:
             await asyncio.sleep(0.01)
     assert (newest.status, newest.ended_at) == ("running", None)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    left = (await knowledge.project_patterns(ANNA, moot.id)).newest
+    left = (await knowledge.project_patterns(ANNA, sample_project.id)).newest
     assert left is not None
     assert (left.status, left.fault) == (
         "failed",
@@ -284,11 +332,17 @@ async def test_a_consolidation_runs_until_it_is_through(
 async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
     database: Database,
     knowledge: KnowledgeService,
-    models: Listening,
-    moot: Project,
+    models: RecordingProvider,
+    sample_project: Project,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, about.id)
 
     def broken(_: str) -> None:
@@ -296,23 +350,31 @@ async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
 
     monkeypatch.setattr(models, "model_profile", broken)
     with pytest.raises(ZeroDivisionError):
-        await knowledge.consolidate_patterns(CALLER, moot.id)
-    newest = (await knowledge.project_patterns(ANNA, moot.id)).newest
+        await knowledge.consolidate_patterns(CALLER, sample_project.id)
+    newest = (await knowledge.project_patterns(ANNA, sample_project.id)).newest
     assert newest is not None
     assert newest.status == "failed"
     assert "A mistake in Moot itself" in (newest.fault or "")
 
 
 async def test_a_project_that_went_meanwhile_hides_no_reason(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     await knowledge.export_insights(CALLER, about.id)
-    running = asyncio.create_task(knowledge.consolidate_patterns(CALLER, moot.id, "scripted/silence"))
+    running = asyncio.create_task(
+        knowledge.consolidate_patterns(CALLER, sample_project.id, "scripted/silence")
+    )
     async with asyncio.timeout(60):
-        while (await knowledge.project_patterns(ANNA, moot.id)).newest is None:
+        while (await knowledge.project_patterns(ANNA, sample_project.id)).newest is None:
             await asyncio.sleep(0.01)
-    await Projects(database).delete_project(ANNA, moot.id)
+    await Projects(database).delete_project(ANNA, sample_project.id)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -325,66 +387,74 @@ def test_nobody_is_taken_for_dead_who_is_only_slow() -> None:
 
 
 async def test_what_cannot_be_consolidated(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    await discuss(database, ANNA, "Hello", project=moot.id)
+    await create_discussion(database, ANNA, "Hello", project=sample_project.id)
     with pytest.raises(Conflict, match="export one of its discussions"):
-        await knowledge.consolidate_patterns(CALLER, moot.id)
+        await knowledge.consolidate_patterns(CALLER, sample_project.id)
     for forbidden in (
-        knowledge.consolidate_patterns(STRANGER, moot.id, "scripted/echo"),
-        knowledge.project_patterns(BERT, moot.id),
-        knowledge.search_insights(BERT, moot.id, "table", 10),
+        knowledge.consolidate_patterns(OTHER_CALLER, sample_project.id, "scripted/echo"),
+        knowledge.project_patterns(BERT, sample_project.id),
+        knowledge.search_insights(BERT, sample_project.id, "table", 10),
     ):
         with pytest.raises(NotFound):
             await forbidden
-    assert models.asked == []
+    assert models.requests == []
 
 
 async def test_insights_are_found_by_their_words(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    about = await create_discussion(
+        database,
+        ANNA,
+        "It wobbles.",
+        project=sample_project.id,
+        model=models.add_model("reader", EXPORT_ANSWER),
+    )
     exported = await knowledge.export_insights(CALLER, about.id)
-    assert await knowledge.search_insights(ANNA, moot.id, "wedge", 10) == exported.insights[1:]
+    assert await knowledge.search_insights(ANNA, sample_project.id, "wedge", 10) == exported.insights[1:]
 
 
-async def spent(database: Database) -> dict[str | None, float]:
+async def cost_by_purpose(database: Database) -> dict[str | None, float]:
     """What Anna has paid, by what it was for."""
     rows = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "purpose")).rows
     return {row.key: row.cost for row in rows}
 
 
 async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    reader = models.says("reader", EXPORT, price=1)
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=reader)
+    reader = models.add_model("reader", EXPORT_ANSWER, price=1)
+    about = await create_discussion(database, ANNA, "It wobbles.", project=sample_project.id, model=reader)
     exported = await knowledge.export_insights(CALLER, about.id)
     assert exported.cost
-    assert await spent(database) == {"export": exported.cost}
+    assert await cost_by_purpose(database) == {"export": exported.cost}
     with pytest.raises(ProviderError, match="was asked twice"):
-        await knowledge.export_insights(CALLER, about.id, models.says("babbler", {"summary": 7}, price=1))
-    assert (await spent(database))["export"] > exported.cost
+        await knowledge.export_insights(
+            CALLER, about.id, models.add_model("babbler", {"summary": 7}, price=1)
+        )
+    assert (await cost_by_purpose(database))["export"] > exported.cost
     done = await knowledge.consolidate_patterns(
-        CALLER, moot.id, models.says("finder", {"patterns": []}, price=1)
+        CALLER, sample_project.id, models.add_model("finder", {"patterns": []}, price=1)
     )
-    assert (await spent(database))["consolidation"] == done.cost
+    assert (await cost_by_purpose(database))["consolidation"] == done.cost
     (in_discussion, nowhere) = (await UsageReports(database).account_usage(ANNA, 0, 2**40, "discussion")).rows
     assert (in_discussion.key, nowhere.key) == (about.id, None)
 
 
 async def test_when_the_budget_is_spent_nothing_is_asked(
-    database: Database, knowledge: KnowledgeService, models: Listening, moot: Project
+    database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
-    dear = models.says("dear", EXPORT, price=1_000_000)
-    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=dear)
+    dear = models.add_model("dear", EXPORT_ANSWER, price=1_000_000)
+    about = await create_discussion(database, ANNA, "It wobbles.", project=sample_project.id, model=dear)
     await knowledge.export_insights(CALLER, about.id)
-    asked = len(models.asked)
+    asked = len(models.requests)
     for refused in (
         knowledge.export_insights(CALLER, about.id),
-        knowledge.consolidate_patterns(CALLER, moot.id),
+        knowledge.consolidate_patterns(CALLER, sample_project.id),
     ):
         with pytest.raises(OverBudget, match="is spent"):
             await refused
-    assert len(models.asked) == asked
-    assert (await knowledge.project_patterns(ANNA, moot.id)).newest is None
+    assert len(models.requests) == asked
+    assert (await knowledge.project_patterns(ANNA, sample_project.id)).newest is None

@@ -20,72 +20,72 @@ from moot.store.billing.usage import UsageReports
 from moot.store.database import Database
 from moot.streaming.cancellation import StopSignal
 from moot.streaming.turn_stream import Emit
-from moot.types.billing import Payer, SpendingOn
+from moot.types.billing import Payer, SpendingItem
 from moot.types.errors import OverBudget
 from moot.types.events import Event, TextDelta, TurnEnded
 from moot.types.requests import ModelRequest, user_message
 from tests.databases import SLOW_ON_POSTGRES
-from tests.store.people import ANNA, settled
+from tests.store.people import ANNA, database_with_accounts
 
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
 REQUEST = ModelRequest(model="", messages=(user_message("How many legs has a table?"),))
-DEAR = 1_000_000.0  # a dollar a token
+DOLLAR_PER_TOKEN = 1_000_000.0  # a dollar a token
 
 
-class Legs(Struct):
+class LegCount(Struct):
     legs: int
 
 
-class Model(ScriptedProvider):
+class CountingModel(ScriptedProvider):
     """One model, and how often it was asked."""
 
     def __init__(self, **script: object) -> None:
         super().__init__(Scripts({"m": Script(**script)}))  # type: ignore[arg-type]
-        self.asked = 0
+        self.calls = 0
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked += 1
+        self.calls += 1
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
-class Desk:
+class ModelTaskHarness:
     """Where Anna has errands run, and what she paid."""
 
-    def __init__(self, database: Database, model: Model, budget: float | None = None) -> None:
-        self._bills = UsageReports(database)
+    def __init__(self, database: Database, model: CountingModel, budget: float | None = None) -> None:
+        self._usage_reports = UsageReports(database)
         self._model = model
-        self.errands = ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, budget))
+        self.model_tasks = ModelTasks(database, ModelCaller(backoff_seconds=0.001), Budgets(database, budget))
 
-    async def ask(self) -> StructuredResult[Legs]:
+    async def run_structured_task(self) -> StructuredResult[LegCount]:
         chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
-        async with self.errands.within_budget(ANNA):
-            return await self.errands.run_structured_task(PAYER, "title", chain, REQUEST, Legs)
+        async with self.model_tasks.within_budget(ANNA):
+            return await self.model_tasks.run_structured_task(PAYER, "title", chain, REQUEST, LegCount)
 
-    async def answer(self, emit: Emit) -> TurnEnded:
+    async def stream_text_task(self, emit: Emit) -> TurnEnded:
         chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
-        return await self.errands.stream_text_task(PAYER, "title", chain, REQUEST, emit)
+        return await self.model_tasks.stream_text_task(PAYER, "title", chain, REQUEST, emit)
 
-    async def say(self, stop: StopSignal | None = None, payer: Payer = PAYER) -> TurnEnded:
+    async def run_text_task(self, stop: StopSignal | None = None, payer: Payer = PAYER) -> TurnEnded:
         chain = [ResolvedModel("scripted/m", self._model, "m", KeyRing(()))]
-        return await self.errands.run_text_task(payer, "title", chain, REQUEST, stop or StopSignal())
+        return await self.model_tasks.run_text_task(payer, "title", chain, REQUEST, stop or StopSignal())
 
-    async def paid(self) -> SpendingOn:
-        (row,) = (await self._bills.account_usage(ANNA, 0, 2**40, "purpose")).rows
+    async def title_spending(self) -> SpendingItem:
+        (row,) = (await self._usage_reports.account_usage(ANNA, 0, 2**40, "purpose")).rows
         assert row.key == "title"
         return row
 
 
 async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None:
-    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR))
-    answer = await desk.ask()
-    paid = await desk.paid()
+    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN))
+    answer = await desk.run_structured_task()
+    paid = await desk.title_spending()
     assert answer.unwrap().legs == 4
     assert (paid.calls, paid.cost, paid.output) == (1, answer.cost, answer.usage.output)
 
@@ -94,99 +94,104 @@ async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None
 async def test_an_answer_that_is_of_no_use_is_charged_too(
     database: Database, script: dict[str, object]
 ) -> None:
-    desk = Desk(database, Model(price=DEAR, **script))
-    answer = await desk.ask()
+    desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
+    answer = await desk.run_structured_task()
     assert answer.value is None
-    assert (await desk.paid()).cost == answer.cost
+    assert (await desk.title_spending()).cost == answer.cost
     assert answer.cost
 
 
 async def test_whoever_leaves_meanwhile_pays_for_what_was_said(database: Database) -> None:
-    model = Model(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DEAR)
-    desk = Desk(database, model)
-    asking = asyncio.create_task(desk.ask())
+    model = CountingModel(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DOLLAR_PER_TOKEN)
+    desk = ModelTaskHarness(database, model)
+    asking = asyncio.create_task(desk.run_structured_task())
     async with asyncio.timeout(60):
-        while not model.asked:
+        while not model.calls:
             await asyncio.sleep(0.01)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert (await desk.paid()).cost > 0
+    assert (await desk.title_spending()).cost > 0
 
 
 async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
-    model = Model(answer='{"legs": 4}', pace=0.01, price=DEAR)
-    desk = Desk(database, model, budget=1.0)
-    tried = await asyncio.gather(*(desk.ask() for _ in range(10)), return_exceptions=True)
+    model = CountingModel(answer='{"legs": 4}', pace=0.01, price=DOLLAR_PER_TOKEN)
+    desk = ModelTaskHarness(database, model, budget=1.0)
+    tried = await asyncio.gather(*(desk.run_structured_task() for _ in range(10)), return_exceptions=True)
     assert sum(isinstance(one, OverBudget) for one in tried) == 9
-    assert model.asked == 1
+    assert model.calls == 1
 
 
 async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Database) -> None:
-    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR), budget=1.0)
+    desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN), budget=1.0)
     with pytest.raises(ZeroDivisionError):
-        async with desk.errands.within_budget(ANNA):
+        async with desk.model_tasks.within_budget(ANNA):
             raise ZeroDivisionError
-    assert (await desk.ask()).unwrap().legs == 4
+    assert (await desk.run_structured_task()).unwrap().legs == 4
 
 
 @pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
 async def test_plain_words_are_charged_whatever_comes_of_them(
     database: Database, script: dict[str, object]
 ) -> None:
-    desk = Desk(database, Model(price=DEAR, **script))
-    ended = await desk.say()
-    paid = await desk.paid()
+    desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
+    ended = await desk.run_text_task()
+    paid = await desk.title_spending()
     assert (paid.calls, paid.cost, paid.output) == (1, ended.cost, ended.usage.output)
     assert ended.cost
 
 
 async def test_what_was_said_before_a_stop_is_charged(database: Database) -> None:
-    model, stop = Model(answer="On and on", fault="endless", pace=0.01, price=DEAR), StopSignal()
-    desk = Desk(database, model)
-    saying = asyncio.create_task(desk.say(stop))
+    model, stop = (
+        CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN),
+        StopSignal(),
+    )
+    desk = ModelTaskHarness(database, model)
+    saying = asyncio.create_task(desk.run_text_task(stop))
     async with asyncio.timeout(60):
-        while not model.asked:
+        while not model.calls:
             await asyncio.sleep(0.01)
     stop.request_stop()
     assert (await saying).status == "stopped"
-    assert (await desk.paid()).cost > 0
+    assert (await desk.title_spending()).cost > 0
 
 
 async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None:
-    model = Model(answer="Four.", price=DEAR)
-    desk = Desk(database, model, budget=1.0)
-    await desk.say()
+    model = CountingModel(answer="Four.", price=DOLLAR_PER_TOKEN)
+    desk = ModelTaskHarness(database, model, budget=1.0)
+    await desk.run_text_task()
     with pytest.raises(OverBudget):
-        await desk.say()
-    assert model.asked == 1
+        await desk.run_text_task()
+    assert model.calls == 1
     of_nobody = Payer(tenant=ANNA, account=None)
-    assert (await desk.say(payer=of_nobody)).status == "completed", "only an account has a budget"
+    assert (await desk.run_text_task(payer=of_nobody)).status == "completed", "only an account has a budget"
 
 
 async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(database: Database) -> None:
-    desk = Desk(database, Model(answer="On and on", fault="endless", pace=0.01, price=DEAR))
+    desk = ModelTaskHarness(
+        database, CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN)
+    )
     speaking = asyncio.Event()
 
     async def hear(events: list[Event]) -> None:
         if any(isinstance(event, TextDelta) for event in events):
             speaking.set()
 
-    answering = asyncio.create_task(desk.answer(hear))
+    answering = asyncio.create_task(desk.stream_text_task(hear))
     async with asyncio.timeout(60):
         await speaking.wait()
     answering.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answering
-    assert (await desk.paid()).cost > 0
+    assert (await desk.title_spending()).cost > 0
 
 
 async def test_an_answer_that_does_not_pass_a_check_is_asked_for_again(database: Database) -> None:
-    model = Model(answer='{"legs": 4}', price=DEAR)
-    desk = Desk(database, model)
+    model = CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN)
+    desk = ModelTaskHarness(database, model)
     chain = [ResolvedModel("scripted/m", model, "m", KeyRing(()))]
-    answer = await desk.errands.run_structured_task(
-        PAYER, "title", chain, REQUEST, Legs, lambda told: f"not {told.legs}"
+    answer = await desk.model_tasks.run_structured_task(
+        PAYER, "title", chain, REQUEST, LegCount, lambda told: f"not {told.legs}"
     )
-    assert (answer.value, model.asked) == (None, 2)
-    assert (await desk.paid()).calls == 1
+    assert (answer.value, model.calls) == (None, 2)
+    assert (await desk.title_spending()).calls == 1

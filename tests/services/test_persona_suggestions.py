@@ -10,73 +10,92 @@ import pytest
 from msgspec.structs import replace
 
 from moot.providers.scripted.scripts import Script, last_user_text
-from moot.services.persona_suggestions import AllProposed, Proposed, Proposing, SuggestionEvent
+from moot.services.persona_suggestions import (
+    PersonaSuggested,
+    SuggestionEvent,
+    SuggestionsEnded,
+    SuggestionsStarted,
+)
 from moot.types.errors import MissingKey, ProviderError, UsageError
-from moot.types.personas import CATEGORIES, PersonaDraft, Reply
+from moot.types.personas import CATEGORIES, PersonaDraft, SituationAnswer
 from tests.databases import SLOW_ON_POSTGRES
-from tests.prompts.tasks.test_persona_suggestions import voice
-from tests.server.trying import CALLER, Trying, trying
-from tests.store.people import ANNA, settled
+from tests.prompts.tasks.test_persona_suggestions import make_proposal
+from tests.server.trying import CALLER, EvaluationApp, create_evaluation_app
+from tests.store.people import ANNA, database_with_accounts
 
-MODEL = "scripted/clerk"
-EIGHT = [voice(f"Voice {place}", CATEGORIES[place // 2]) for place in range(8)]
+TASK_MODEL = "scripted/clerk"
+EIGHT_PROPOSALS = [make_proposal(f"Voice {place}", CATEGORIES[place // 2]) for place in range(8)]
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
-async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
-    async with settled(request.param, tmp_path) as database, trying(database) as room:
+async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
+    async with (
+        database_with_accounts(request.param, tmp_path) as database,
+        create_evaluation_app(database) as room,
+    ):
         yield room
 
 
-async def proposed(room: Trying, *replies: Reply) -> list[SuggestionEvent]:
-    events = room.house.perspectives.suggest_personas(CALLER, "I want to move.", replies, MODEL)
+async def collect_suggestions(harness: EvaluationApp, *replies: SituationAnswer) -> list[SuggestionEvent]:
+    events = harness.services.persona_suggestions.suggest_personas(
+        CALLER, "I want to move.", replies, TASK_MODEL
+    )
     return [event async for event in events]
 
 
-def names(events: list[SuggestionEvent]) -> list[str]:
-    return [event.proposal.name for event in events if isinstance(event, Proposed)]
+def suggested_names(events: list[SuggestionEvent]) -> list[str]:
+    return [event.proposal.name for event in events if isinstance(event, PersonaSuggested)]
 
 
-async def test_eight_are_proposed_and_paid_for(room: Trying) -> None:
-    room.cast.says("clerk", EIGHT)
-    events = await proposed(room, Reply(question="Since when?", answer="A year."))
-    assert isinstance(events[0], Proposing)
-    assert names(events) == [one["name"] for one in EIGHT]
+async def test_eight_are_proposed_and_paid_for(harness: EvaluationApp) -> None:
+    harness.models.queue_answers("clerk", EIGHT_PROPOSALS)
+    events = await collect_suggestions(harness, SituationAnswer(question="Since when?", answer="A year."))
+    assert isinstance(events[0], SuggestionsStarted)
+    assert suggested_names(events) == [one["name"] for one in EIGHT_PROPOSALS]
     done = events[-1]
-    assert isinstance(done, AllProposed)
+    assert isinstance(done, SuggestionsEnded)
     assert (done.proposals, done.dropped, done.message) == (8, (), "")
-    assert list(await room.paid()) == ["perspective"]
-    assert "A year." in last_user_text(room.cast.asked[0])
+    assert list(await harness.usage_by_purpose()) == ["perspective"]
+    assert "A year." in last_user_text(harness.models.requests[0])
 
 
-async def test_each_is_told_as_soon_as_it_is_written(room: Trying) -> None:
+async def test_each_is_told_as_soon_as_it_is_written(harness: EvaluationApp) -> None:
     """The model never comes to an end: what it wrote until then is told all the same."""
-    first = msgspec.json.encode(EIGHT[:2]).decode()[:-1]
-    room.cast.scripts.by_name["clerk"] = Script(answer=f"{first}, ", fault="endless", pace=0.01, chunk=5)
-    events = room.house.perspectives.suggest_personas(CALLER, "I want to move.", (), MODEL)
+    first = msgspec.json.encode(EIGHT_PROPOSALS[:2]).decode()[:-1]
+    harness.models.scripts.by_name["clerk"] = Script(answer=f"{first}, ", fault="endless", pace=0.01, chunk=5)
+    events = harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), TASK_MODEL)
     async with asyncio.timeout(60):
         told = [await anext(events) for _ in range(3)]
-    assert names(told) == ["Voice 0", "Voice 1"]
+    assert suggested_names(told) == ["Voice 0", "Voice 1"]
     await events.aclose()
-    assert (await room.paid())["perspective"]["calls"] == 1, "what was said is paid"
+    assert (await harness.usage_by_purpose())["perspective"]["calls"] == 1, "what was said is paid"
 
 
-async def test_what_is_there_already_comes_twice_or_does_not_fit_is_left_out(room: Trying) -> None:
-    await room.house.personas.create_persona(ANNA, PersonaDraft(name="Hypatia", description="You teach."))
-    odd = [voice("HYPATIA"), voice("sceptic"), voice("Ada"), voice("ada "), voice("Bo", "friend"), 7]
-    room.cast.says("clerk", odd)
-    events = await proposed(room)
-    assert names(events) == ["Ada"]
+async def test_what_is_there_already_comes_twice_or_does_not_fit_is_left_out(harness: EvaluationApp) -> None:
+    await harness.services.personas.create_persona(
+        ANNA, PersonaDraft(name="Hypatia", description="You teach.")
+    )
+    odd = [
+        make_proposal("HYPATIA"),
+        make_proposal("sceptic"),
+        make_proposal("Ada"),
+        make_proposal("ada "),
+        make_proposal("Bo", "friend"),
+        7,
+    ]
+    harness.models.queue_answers("clerk", odd)
+    events = await collect_suggestions(harness)
+    assert suggested_names(events) == ["Ada"]
     done = events[-1]
-    assert isinstance(done, AllProposed)
+    assert isinstance(done, SuggestionsEnded)
     assert [one.name for one in done.dropped] == ["HYPATIA", "sceptic", "ada", "Bo"]
-    assert "Hypatia, " in last_user_text(room.cast.asked[0]), "the model is told whom there is"
+    assert "Hypatia, " in last_user_text(harness.models.requests[0]), "the model is told whom there is"
 
 
 @pytest.mark.parametrize("around", ["{}", "Here you are:\n```json\n{}\n```\nEnjoy."])
-async def test_words_around_the_array_do_no_harm(room: Trying, around: str) -> None:
-    room.cast.says("clerk", around.replace("{}", msgspec.json.encode(EIGHT).decode()))
-    assert len(names(await proposed(room))) == 8
+async def test_words_around_the_array_do_no_harm(harness: EvaluationApp, around: str) -> None:
+    harness.models.queue_answers("clerk", around.replace("{}", msgspec.json.encode(EIGHT_PROPOSALS).decode()))
+    assert len(suggested_names(await collect_suggestions(harness))) == 8
 
 
 @pytest.mark.parametrize(
@@ -85,30 +104,36 @@ async def test_words_around_the_array_do_no_harm(room: Trying, around: str) -> N
         (Script(answer="I cannot do that."), "nothing that can be used"),
         (Script(fault="unauthorized"), "Check the key"),
         (
-            Script(answer=msgspec.json.encode(EIGHT).decode(), fault="reset", chunk=200, fault_after=3),
+            Script(
+                answer=msgspec.json.encode(EIGHT_PROPOSALS).decode(), fault="reset", chunk=200, fault_after=3
+            ),
             "broke",
         ),
     ],
 )
-async def test_a_model_that_fails_says_so_at_the_end(room: Trying, script: Script, words: str) -> None:
-    room.cast.scripts.by_name["clerk"] = replace(script)
-    done = (await proposed(room))[-1]
-    assert isinstance(done, AllProposed)
+async def test_a_model_that_fails_says_so_at_the_end(
+    harness: EvaluationApp, script: Script, words: str
+) -> None:
+    harness.models.scripts.by_name["clerk"] = replace(script)
+    done = (await collect_suggestions(harness))[-1]
+    assert isinstance(done, SuggestionsEnded)
     assert words in done.message
 
 
-async def test_questions_are_three_at_most(room: Trying) -> None:
-    room.cast.says("clerk", {"questions": ["Since when?", "What binds you?"]})
-    asked = await room.house.perspectives.ask_questions(CALLER, "I want to move.", MODEL)
+async def test_questions_are_three_at_most(harness: EvaluationApp) -> None:
+    harness.models.queue_answers("clerk", {"questions": ["Since when?", "What binds you?"]})
+    asked = await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
     assert asked.questions == ("Since when?", "What binds you?")
-    room.cast.says("clerk", {"questions": ["x"] * 4})
+    harness.models.queue_answers("clerk", {"questions": ["x"] * 4})
     with pytest.raises(ProviderError):
-        await room.house.perspectives.ask_questions(CALLER, "I want to move.", MODEL)
+        await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
 
 
-async def test_a_model_that_cannot_be_asked_is_refused_before_it_begins(room: Trying) -> None:
+async def test_a_model_that_cannot_be_asked_is_refused_before_it_begins(harness: EvaluationApp) -> None:
     async def first(model: str) -> Any:
-        return await anext(room.house.perspectives.suggest_personas(CALLER, "I want to move.", (), model))
+        return await anext(
+            harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), model)
+        )
 
     for model, kind in (("openai/gpt-x", MissingKey), ("nobody/x", UsageError)):
         with pytest.raises(kind):

@@ -29,144 +29,150 @@ from moot.types.discussions import Run
 from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown
 from moot.types.model_info import ModelLimits, TokenCount
 from tests.databases import ON_BOTH_DATABASES
-from tests.store.people import ANNA, discuss, settle
-from tests.store.running import OTHER, WORKER, answer, claim, employ, start
+from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.store.running import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
-DEAR = ScriptedProvider(
+PRICED_PROVIDER = ScriptedProvider(
     Scripts({"dear": Script(price=1000), "echo": Script()})
 )  # about 0.6 dollars an answer
 
 
-class Door(DiscussionService):
+class DrainOnlyService(DiscussionService):
     """A hall of which only the door is of interest."""
 
     def __init__(self) -> None:
         self._draining = False
 
 
-class Desk:
+class RetryHarness:
     """Where people ask for another try, and the runs that began because of it."""
 
     def __init__(self, database: Database, budget: float | None) -> None:
         self.database = database
-        self.free = False
-        self.door = Door()
-        self.begun: list[tuple[str, int]] = []
-        treasury = BudgetService(database, Budgets(database, budget), self._chain)
-        retries = Retries(database, OTHER)
+        self.is_free = False
+        self.discussion_service = DrainOnlyService()
+        self.started_runs: list[tuple[str, int]] = []
+        treasury = BudgetService(database, Budgets(database, budget), self._resolve_model)
+        retries = Retries(database, OTHER_WORKER)
         attaching = Attachments(Files(database), Registry({}, {}))
         measuring = ContextLimits(TokenRates(database), Registry({}, {}), {})
-        self.retrying = RetryService(
-            database, self.door, retries, treasury, attaching, measuring, lambda *run: self.begun.append(run)
+        self.retry_service = RetryService(
+            database,
+            self.discussion_service,
+            retries,
+            treasury,
+            attaching,
+            measuring,
+            lambda *run: self.started_runs.append(run),
         )
 
-    async def _chain(self, _: str, model: str) -> Sequence[ResolvedModel]:
-        name = "echo" if self.free and model != "scripted/dear" else "dear"
-        return [ResolvedModel(model, DEAR, name, KeyRing(()))]
+    async def _resolve_model(self, _: str, model: str) -> Sequence[ResolvedModel]:
+        name = "echo" if self.is_free and model != "scripted/dear" else "dear"
+        return [ResolvedModel(model, PRICED_PROVIDER, name, KeyRing(()))]
 
-    async def failed(self, *, ended: bool = True) -> Run:
+    async def create_failed_run(self, *, ended: bool = True) -> Run:
         """Let Alpha have failed in a run, which has ended or goes on."""
-        new = await start(self.database, await discuss(self.database), words="Why?")
-        held = await claim(self.database, new.id)
-        kept = RunRecords([replace(answer(held, ""), status="failed")])
+        new = await create_run(self.database, await create_discussion(self.database), question="Why?")
+        held = await lease_run(self.database, new.id)
+        kept = RunRecords([replace(make_answer(held, ""), status="failed")])
         ending = RunEnding("failed", 1.0) if ended else None
         await EventLog(self.database).write_entries([EventLogEntry(held, 1, ["{}"], kept, ending)])
         return new
 
-    async def reserved(self, new: Run) -> float | None:
+    async def reserved_cost(self, failed_run: Run) -> float | None:
         async with self.database.read() as connection:
-            query = select(run.c.reserved).where(run.c.id == new.id)
+            query = select(run.c.reserved).where(run.c.id == failed_run.id)
             reserved: float | None = (await connection.execute(query)).scalar_one()
         return reserved
 
 
-async def desk(database: Database, budget: float | None = None) -> Desk:
-    await settle(database)
-    await employ(database, WORKER, OTHER)
-    return Desk(database, budget)
+async def make_harness(database: Database, budget: float | None = None) -> RetryHarness:
+    await create_accounts(database)
+    await register_workers(database, WORKER, OTHER_WORKER)
+    return RetryHarness(database, budget)
 
 
 @ON_BOTH_DATABASES
 async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: Database) -> None:
-    here = await desk(database)
-    failed = await here.failed()
-    again = await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/other")
+    here = await make_harness(database)
+    failed = await here.create_failed_run()
+    again = await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     assert (again.status, again.revision) == ("waiting", 1)
-    assert here.begun == [(failed.id, 1)]
+    assert here.started_runs == [(failed.id, 1)]
     assert (await Runs(database).get_plan(failed.id)).participants[0].model == "scripted/other"
 
 
 async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
-    here = await desk(database)
+    here = await make_harness(database)
     await TokenRates(database).add_counts({"scripted/other": TokenCount(200_000, 100_000)})
-    failed = await here.failed()
-    await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/other")
+    failed = await here.create_failed_run()
+    await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
     plan = await Runs(database).get_plan(failed.id)
     assert plan.measures == {"scripted/other": ModelLimits(characters_per_token=2.01)}
 
 
 @ON_BOTH_DATABASES
 async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
-    here = await desk(database)
-    failed = await here.failed(ended=False)
-    again = await here.retrying.retry_run(CALLER, failed.id)
-    assert (again.status, again.revision, here.begun) == ("running", 1, [])
+    here = await make_harness(database)
+    failed = await here.create_failed_run(ended=False)
+    again = await here.retry_service.retry_run(CALLER, failed.id)
+    assert (again.status, again.revision, here.started_runs) == ("running", 1, [])
 
 
 @ON_BOTH_DATABASES
 async def test_another_try_is_reserved_of_the_budget_or_refused(database: Database) -> None:
-    here = await desk(database, budget=1.0)
-    one, two = await here.failed(), await here.failed()
-    await here.retrying.retry_run(CALLER, one.id)
-    reserved = await here.reserved(one)
+    here = await make_harness(database, budget=1.0)
+    one, two = await here.create_failed_run(), await here.create_failed_run()
+    await here.retry_service.retry_run(CALLER, one.id)
+    reserved = await here.reserved_cost(one)
     assert reserved is not None
     assert reserved > 0.6
-    going_on = await here.failed(ended=False)
+    going_on = await here.create_failed_run(ended=False)
     for failed in (two, going_on):
         with pytest.raises(OverBudget):
-            await here.retrying.retry_run(CALLER, failed.id, "alpha")
+            await here.retry_service.retry_run(CALLER, failed.id, "alpha")
     assert (await Runs(database).get_run(ANNA, two.id)).revision == 0
-    assert here.begun == [(one.id, 1)]
+    assert here.started_runs == [(one.id, 1)]
 
 
 async def test_what_was_reserved_for_the_first_try_is_free_again(database: Database) -> None:
-    here = await desk(database, budget=1.0)
-    failed = await here.failed()
+    here = await make_harness(database, budget=1.0)
+    failed = await here.create_failed_run()
     async with database.write() as connection:
         await connection.execute(update(run).where(run.c.id == failed.id).values(reserved=0.9, account=ANNA))
-    await here.retrying.retry_run(CALLER, failed.id)
-    reserved = await here.reserved(failed)
+    await here.retry_service.retry_run(CALLER, failed.id)
+    reserved = await here.reserved_cost(failed)
     assert reserved is not None
     assert reserved < 0.9
 
 
 async def test_the_model_that_is_asked_is_the_one_that_is_paid_for(database: Database) -> None:
-    here = await desk(database, budget=0.1)
-    here.free = True
-    failed = await here.failed()
+    here = await make_harness(database, budget=0.1)
+    here.is_free = True
+    failed = await here.create_failed_run()
     with pytest.raises(OverBudget):
-        await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/dear")
-    await here.retrying.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
+        await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/dear")
+    await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
 
 
 async def test_what_cannot_be_tried_again_is_refused_with_words(database: Database) -> None:
-    here = await desk(database)
-    failed = await here.failed()
+    here = await make_harness(database)
+    failed = await here.create_failed_run()
     with pytest.raises(NotFound, match="omega"):
-        await here.retrying.retry_run(CALLER, failed.id, "omega")
+        await here.retry_service.retry_run(CALLER, failed.id, "omega")
     with pytest.raises(NotFound):
-        await here.retrying.retry_run(replace(CALLER, tenant="tenant_bert"), failed.id)
-    await here.retrying.retry_run(CALLER, failed.id)
+        await here.retry_service.retry_run(replace(CALLER, tenant="tenant_bert"), failed.id)
+    await here.retry_service.retry_run(CALLER, failed.id)
     async with database.write() as connection:
         await connection.execute(update(run).values(status="completed"))
     with pytest.raises(Conflict, match="Nobody has failed"):
-        await here.retrying.retry_run(CALLER, failed.id)
+        await here.retry_service.retry_run(CALLER, failed.id)
 
 
 async def test_a_server_that_is_ending_takes_nothing_up_again(database: Database) -> None:
-    here = await desk(database)
-    failed = await here.failed()
-    here.door.drain()
+    here = await make_harness(database)
+    failed = await here.create_failed_run()
+    here.discussion_service.drain()
     with pytest.raises(ShuttingDown):
-        await here.retrying.retry_run(CALLER, failed.id)
+        await here.retry_service.retry_run(CALLER, failed.id)

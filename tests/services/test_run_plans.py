@@ -16,7 +16,7 @@ from moot.types.participants import Participant
 from moot.types.personas import Persona, PersonaDraft
 from moot.types.projects import PostDraft, Project, ProjectDraft
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 BETA = Participant("beta", "Beta", "scripted/steady", temperature=0.5)
@@ -37,7 +37,7 @@ SCEPTIC = Persona(
 )
 
 
-def discussion(
+def make_discussion(
     *participants: Participant,
     persona: str | None = None,
     project: str | None = None,
@@ -62,118 +62,126 @@ def discussion(
     )
 
 
-def playing(who: Participant, persona: str) -> Participant:
-    return Participant(who.id, who.name, who.model, persona)
+def with_persona(participant: Participant, persona: str) -> Participant:
+    return Participant(participant.id, participant.name, participant.model, persona)
 
 
-class Office:
+class PlannerHarness:
     def __init__(self, database: Database) -> None:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
         self.rates = TokenRates(database)
         measuring = ContextLimits(self.rates, Registry({}, {}), {})
-        self._planning = RunPlanner(self.personas, self.projects, measuring)
+        self._run_planner = RunPlanner(self.personas, self.projects, measuring)
 
-    async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> RunPlan:
-        return await self._planning.plan_run(tenant, given, to)
+    async def plan_run(
+        self, discussion: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA
+    ) -> RunPlan:
+        return await self._run_planner.plan_run(tenant, discussion, to)
 
-    async def cook(self) -> Persona:
+    async def create_cook_persona(self) -> Persona:
         return await self.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
 
-    async def project(self) -> Project:
+    async def create_sample_project(self) -> Project:
         return await self.projects.create_project(ANNA, ProjectDraft(name="Moot", description="A table."))
 
 
 @pytest.fixture
-async def office(database: Database) -> Office:
-    await settle(database)
-    return Office(database)
+async def harness(database: Database) -> PlannerHarness:
+    await create_accounts(database)
+    return PlannerHarness(database)
 
 
-async def test_a_plan_is_what_the_discussion_is_set_up_as(office: Office) -> None:
-    assert await office.plan(discussion()) == RunPlan(
+async def test_a_plan_is_what_the_discussion_is_set_up_as(harness: PlannerHarness) -> None:
+    assert await harness.plan_run(make_discussion()) == RunPlan(
         mode="consensus", participants=(ALPHA, BETA), language="de", rounds=3
     )
 
 
-async def test_a_participant_plays_its_own_part(office: Office) -> None:
-    cook = await office.cook()
-    plan = await office.plan(discussion(playing(ALPHA, cook.id), BETA))
+async def test_a_participant_plays_its_own_part(harness: PlannerHarness) -> None:
+    cook = await harness.create_cook_persona()
+    plan = await harness.plan_run(make_discussion(with_persona(ALPHA, cook.id), BETA))
     assert plan.personas == {"alpha": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == [cook.id, None]
 
 
-async def test_who_has_no_part_of_its_own_plays_the_discussions(office: Office) -> None:
-    cook = await office.cook()
-    plan = await office.plan(discussion(playing(ALPHA, "shipped_sceptic"), BETA, persona=cook.id))
+async def test_who_has_no_part_of_its_own_plays_the_discussions(harness: PlannerHarness) -> None:
+    cook = await harness.create_cook_persona()
+    plan = await harness.plan_run(
+        make_discussion(with_persona(ALPHA, "shipped_sceptic"), BETA, persona=cook.id)
+    )
     assert plan.personas == {"alpha": "Doubt everything.", "beta": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == ["shipped_sceptic", cook.id]
 
 
-async def test_two_may_play_the_same_part(office: Office) -> None:
-    plan = await office.plan(discussion(persona="shipped_sceptic"))
+async def test_two_may_play_the_same_part(harness: PlannerHarness) -> None:
+    plan = await harness.plan_run(make_discussion(persona="shipped_sceptic"))
     assert plan.personas == {"alpha": "Doubt everything.", "beta": "Doubt everything."}
 
 
-async def test_a_persona_that_was_deleted_is_left_out(office: Office) -> None:
-    cook = await office.cook()
-    await office.personas.delete_persona(ANNA, cook.id)
-    plan = await office.plan(discussion(playing(ALPHA, cook.id), playing(BETA, "shipped_sceptic")))
+async def test_a_persona_that_was_deleted_is_left_out(harness: PlannerHarness) -> None:
+    cook = await harness.create_cook_persona()
+    await harness.personas.delete_persona(ANNA, cook.id)
+    plan = await harness.plan_run(
+        make_discussion(with_persona(ALPHA, cook.id), with_persona(BETA, "shipped_sceptic"))
+    )
     assert plan.personas == {"beta": "Doubt everything."}
 
 
-async def test_another_tenants_persona_and_project_are_as_good_as_deleted(office: Office) -> None:
-    cook, project = await office.cook(), await office.project()
-    plan = await office.plan(discussion(persona=cook.id, project=project.id), tenant=BERT)
+async def test_another_tenants_persona_and_project_are_as_good_as_deleted(harness: PlannerHarness) -> None:
+    cook, project = await harness.create_cook_persona(), await harness.create_sample_project()
+    plan = await harness.plan_run(make_discussion(persona=cook.id, project=project.id), tenant=BERT)
     assert (plan.personas, plan.project) == ({}, "")
 
 
-async def test_the_project_is_described_as_it_is_now(office: Office) -> None:
-    project = await office.project()
-    await office.projects.add_post(
+async def test_the_project_is_described_as_it_is_now(harness: PlannerHarness) -> None:
+    project = await harness.create_sample_project()
+    await harness.projects.add_post(
         ANNA, project.id, PostDraft(title="Round is the new square", published=True)
     )
-    plan = await office.plan(discussion(project=project.id))
-    assert plan.project == project_prompt(await office.projects.project_facts(ANNA, project.id))
+    plan = await harness.plan_run(make_discussion(project=project.id))
+    assert plan.project == project_prompt(await harness.projects.project_facts(ANNA, project.id))
     assert "Round is the new square" in plan.project
 
 
-async def test_a_project_that_was_deleted_is_left_out(office: Office) -> None:
-    project = await office.project()
-    await office.projects.delete_project(ANNA, project.id)
-    assert (await office.plan(discussion(project=project.id))).project == ""
+async def test_a_project_that_was_deleted_is_left_out(harness: PlannerHarness) -> None:
+    project = await harness.create_sample_project()
+    await harness.projects.delete_project(ANNA, project.id)
+    assert (await harness.plan_run(make_discussion(project=project.id))).project == ""
 
 
-async def test_the_discussions_model_is_asked_instead_of_everybodys_own(office: Office) -> None:
-    plan = await office.plan(discussion(model="scripted/slow"))
+async def test_the_discussions_model_is_asked_instead_of_everybodys_own(harness: PlannerHarness) -> None:
+    plan = await harness.plan_run(make_discussion(model="scripted/slow"))
     assert [who.model for who in plan.participants] == ["scripted/slow", "scripted/slow"]
     assert [(who.name, who.temperature) for who in plan.participants] == [("Alpha", None), ("Beta", 0.5)]
 
 
-async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(office: Office) -> None:
-    plan = await office.plan(discussion(), to=("beta",))
+async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(harness: PlannerHarness) -> None:
+    plan = await harness.plan_run(make_discussion(), to=("beta",))
     assert plan.to == ("beta",)
     assert [who.id for who in plan.participants] == ["alpha", "beta"]
     assert [who.id for who in plan.responding_participants] == ["beta"]
 
 
 @pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
-async def test_whoever_does_not_sit_here_cannot_be_spoken_to(office: Office, to: tuple[str, ...]) -> None:
+async def test_whoever_does_not_sit_here_cannot_be_spoken_to(
+    harness: PlannerHarness, to: tuple[str, ...]
+) -> None:
     with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
-        await office.plan(discussion(), to=to)
+        await harness.plan_run(make_discussion(), to=to)
 
 
-async def test_what_is_known_of_the_models_is_fixed_with_the_plan(office: Office) -> None:
-    await office.rates.add_counts({BETA.model: TokenCount(200_000, 100_000)})
-    before = await office.plan(discussion())
+async def test_what_is_known_of_the_models_is_fixed_with_the_plan(harness: PlannerHarness) -> None:
+    await harness.rates.add_counts({BETA.model: TokenCount(200_000, 100_000)})
+    before = await harness.plan_run(make_discussion())
     assert before.measures == {BETA.model: ModelLimits(characters_per_token=2.01)}
-    await office.rates.add_counts({BETA.model: TokenCount(400_000, 100_000)})
+    await harness.rates.add_counts({BETA.model: TokenCount(400_000, 100_000)})
     assert before.limits_for_model(BETA.model).characters_per_token == 2.01
-    assert (await office.plan(discussion())).limits_for_model(BETA.model).characters_per_token > 2.9
+    assert (await harness.plan_run(make_discussion())).limits_for_model(BETA.model).characters_per_token > 2.9
 
 
-async def test_advisors_are_told_what_fits(office: Office) -> None:
+async def test_advisors_are_told_what_fits(harness: PlannerHarness) -> None:
     small = Participant("gamma", "Gamma", "local/demo")
-    plan = await office.plan(replace(discussion(ALPHA, small), mode="advisors"))
+    plan = await harness.plan_run(replace(make_discussion(ALPHA, small), mode="advisors"))
     assert plan.limits_for_model("local/demo").context is not None
     assert plan.limits_for_model(ALPHA.model).context is None

@@ -8,26 +8,33 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.runs.findings import NOTICE_KEY_PREFIX
 from moot.types.billing import Charge
 from moot.types.chunks import Usage
-from moot.types.debate import Claim, CrossModel, Ledger, Place, Ranking, Summary
+from moot.types.debate import Claim, DebateClaims, DebateSummary, RankedAnswer, Ranking, TableSummary
 from moot.types.errors import NotFound
 from moot.types.events import Agreed, AnalysisResult, LedgerMade, Notice, RankingMade, SummaryMade
-from tests.store.debating import Pen, brief, debating, first_debate, lane, turn
-from tests.store.people import ANNA, BERT, discuss
-from tests.store.running import claim, start
+from tests.store.debating import (
+    RunWriter,
+    create_debate,
+    make_instructions,
+    make_lane,
+    make_turn,
+    prepare_leased_debate,
+)
+from tests.store.people import ANNA, BERT, create_discussion
+from tests.store.running import create_run, lease_run
 
 
-def summary(words: str, seq: int) -> SummaryMade:
-    cross = CrossModel(agreements=(), disagreements=(), convergence_summary="")
-    made = Summary(original_prompt="Why?", overview=words, cross_model=cross, per_model=())
-    return SummaryMade(basis=words, summary=made, seq=seq)
+def make_summary_event(overview: str, seq: int) -> SummaryMade:
+    cross = TableSummary(agreements=(), disagreements=(), convergence_summary="")
+    made = DebateSummary(original_prompt="Why?", overview=overview, cross_model=cross, per_model=())
+    return SummaryMade(basis=overview, summary=made, seq=seq)
 
 
-def named(*found: AnalysisResult) -> dict[str, str]:
-    return {one.basis: msgspec.json.encode(one).decode() for one in found}
+def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
+    return {one.basis: msgspec.json.encode(one).decode() for one in results}
 
 
 async def test_a_debate_that_has_just_begun(database: Database) -> None:
-    run, _ = await first_debate(database)
+    run, _ = await prepare_leased_debate(database)
     report = await RunReports(database).get_report(ANNA, run.id)
     assert (report.id, report.message, report.status, report.revision) == (run.id, run.message, "running", 0)
     assert [(one.participant, one.name, one.status, one.model) for one in report.lanes] == [
@@ -47,24 +54,29 @@ async def test_a_debate_that_has_just_begun(database: Database) -> None:
 
 
 async def test_notices_are_those_of_the_whole_table(database: Database) -> None:
-    run, held = await first_debate(database)
+    run, held = await prepare_leased_debate(database)
     missing = Notice(kind="missing", message="There is no ledger.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
     told = {f"{NOTICE_KEY_PREFIX}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
-    await Pen(database, held).keep(analysis_results=told)
+    await RunWriter(database, held).write_records(analysis_results=told)
     assert (await RunReports(database).get_report(ANNA, run.id)).notices == (missing,)
 
 
 async def test_other_modes_have_no_lanes(database: Database) -> None:
-    await first_debate(database)
-    run = await start(database, await discuss(database), words="Why?")
+    await prepare_leased_debate(database)
+    run = await create_run(database, await create_discussion(database), question="Why?")
     assert (await RunReports(database).get_report(ANNA, run.id)).lanes == ()
 
 
 async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database) -> None:
-    run, held = await first_debate(database)
-    mine, hers = brief(held, "alpha", "debate", "alpha"), brief(held, "beta", "debate", "beta")
-    await Pen(database, held).keep([mine, hers, brief(held, "alpha", "synthesis", None)])
+    run, held = await prepare_leased_debate(database)
+    mine, hers = (
+        make_instructions(held, "alpha", "debate", "alpha"),
+        make_instructions(held, "beta", "debate", "beta"),
+    )
+    await RunWriter(database, held).write_records(
+        [mine, hers, make_instructions(held, "alpha", "synthesis", None)]
+    )
     report = await RunReports(database).get_report(ANNA, run.id)
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
@@ -73,24 +85,24 @@ async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database)
 
 
 async def test_a_lane_says_what_went_wrong(database: Database) -> None:
-    run, held = await first_debate(database)
-    await Pen(database, held).keep(lanes=[lane("beta", error="Too slow.", late=True)])
+    run, held = await prepare_leased_debate(database)
+    await RunWriter(database, held).write_records(lanes=[make_lane("beta", error="Too slow.", late=True)])
     beta = (await RunReports(database).get_report(ANNA, run.id)).lanes[1]
     assert (beta.status, beta.error, beta.late) == ("error", "Too slow.", True)
 
 
 async def test_of_what_was_found_several_times_the_newest_counts(database: Database) -> None:
-    run, held = await first_debate(database)
+    run, held = await prepare_leased_debate(database)
     claims = (Claim(claim="So.", supporters=()),)
-    ranked = Ranking(places=(Place(participant="alpha", points=1.0, votes=1),), ballots={})
+    ranked = Ranking(places=(RankedAnswer(participant="alpha", points=1.0, votes=1),), ballots={})
     found: list[AnalysisResult] = [
-        summary("newer", seq=9),
-        summary("older", seq=2),
-        LedgerMade(basis="l", ledger=Ledger(claims=claims, flips=(), unproven=3), seq=3),
+        make_summary_event("newer", seq=9),
+        make_summary_event("older", seq=2),
+        LedgerMade(basis="l", ledger=DebateClaims(claims=claims, flips=(), unproven=3), seq=3),
         RankingMade(basis="r", ranking=ranked, seq=4),
         Agreed(basis="a", agree=False, reason="No.", seq=5),
     ]
-    await Pen(database, held).keep(analysis_results=named(*found))
+    await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(*found))
     report = await RunReports(database).get_report(ANNA, run.id)
     assert report.summary is not None
     assert report.summary.overview == "newer"
@@ -100,27 +112,29 @@ async def test_of_what_was_found_several_times_the_newest_counts(database: Datab
 
 
 async def test_the_cost_is_that_of_all_calls_and_what_has_no_price_is_counted(database: Database) -> None:
-    run, held = await first_debate(database)
-    other = await start(database, await debating(database))
+    run, held = await prepare_leased_debate(database)
+    other = await create_run(database, await create_debate(database))
     paid = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost=0.25)
     more = Charge(purpose="summary", model="a/b", usage=Usage(1, 1), cost=None)
-    await Pen(database, held).keep(charges=[paid, more, replace(paid, id="charge_again")])
-    await Pen(database, await claim(database, other.id)).keep(charges=[replace(paid, id="charge_other")])
+    await RunWriter(database, held).write_records(charges=[paid, more, replace(paid, id="charge_again")])
+    await RunWriter(database, await lease_run(database, other.id)).write_records(
+        charges=[replace(paid, id="charge_other")]
+    )
     report = await RunReports(database).get_report(ANNA, run.id)
     assert (report.usage, report.cost, report.unpriced) == (Usage(7, 9), 0.5, 1)
 
 
 async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_table(database: Database) -> None:
-    run, held = await first_debate(database)
-    told = brief(held, "alpha", "debate", "alpha")
-    await Pen(database, held).keep(
+    run, held = await prepare_leased_debate(database)
+    told = make_instructions(held, "alpha", "debate", "alpha")
+    await RunWriter(database, held).write_records(
         [
-            turn(held, "alpha"),
-            turn(held, "beta"),
+            make_turn(held, "alpha"),
+            make_turn(held, "beta"),
             told,
-            turn(held, "alpha", "debate"),
-            brief(held, "alpha", "synthesis", None),
-            replace(turn(held, "alpha", "synthesis"), thread=None),
+            make_turn(held, "alpha", "debate"),
+            make_instructions(held, "alpha", "synthesis", None),
+            replace(make_turn(held, "alpha", "synthesis"), thread=None),
         ]
     )
     thread = await RunReports(database).lane_thread(ANNA, run.id, "alpha")
@@ -136,14 +150,18 @@ async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_tabl
 
 
 async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> None:
-    run, held = await first_debate(database)
+    run, held = await prepare_leased_debate(database)
     discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
-    again = await start(database, discussion, words="And now?")
-    other = await claim(database, again.id)
-    await Pen(database, held).keep(
-        [turn(held, "alpha")], [lane("alpha", error="x")], analysis_results=named(summary("one", 1))
+    again = await create_run(database, discussion, question="And now?")
+    other = await lease_run(database, again.id)
+    await RunWriter(database, held).write_records(
+        [make_turn(held, "alpha")],
+        [make_lane("alpha", error="x")],
+        analysis_results=encode_by_cache_key(make_summary_event("one", 1)),
     )
-    await Pen(database, other).keep([turn(other, "alpha")], [lane("alpha", "debate")])
+    await RunWriter(database, other).write_records(
+        [make_turn(other, "alpha")], [make_lane("alpha", "debate")]
+    )
     first, second = [await RunReports(database).get_report(ANNA, id) for id in (run.id, again.id)]
     assert [one.lanes[0].status for one in (first, second)] == ["error", "debate"]
     assert (first.summary is None, second.summary is None) == (False, True)
@@ -156,7 +174,7 @@ async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> N
 
 
 async def test_what_is_another_s_is_not_there_nor_is_a_lane_of_nobody(database: Database) -> None:
-    run, _ = await first_debate(database)
+    run, _ = await prepare_leased_debate(database)
     reports = RunReports(database)
     for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
         with pytest.raises(NotFound, match=id):

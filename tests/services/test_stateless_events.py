@@ -2,7 +2,7 @@
 
 from moot.services.stateless import StatelessEvents
 from moot.types.actions import Spotlight
-from moot.types.drawing import Open
+from moot.types.drawing import OpenWhiteboard
 from moot.types.events import ActionDropped, ActionTaken, Event, Notice, TextDelta, ThoughtDelta
 from moot.types.participants import Participant
 from moot.types.stateless import (
@@ -19,7 +19,7 @@ from moot.types.stateless import (
 MIRA = Participant("mira", "Mira", "a/one", role="teacher", colour="#4a7c59", avatar="owl")
 
 
-def said(text: str) -> TextDelta:
+def text_delta(text: str) -> TextDelta:
     return TextDelta(participant="mira", stage="turn", round=0, text=text)
 
 
@@ -39,8 +39,8 @@ def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
     events: list[Event] = [
         Notice(kind="retry", message="Trying again.", participant="mira"),
         ThoughtDelta(participant="mira", stage="turn", round=0, text="Hm."),
-        said("Look."),
-        ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=Open()),
+        text_delta("Look."),
+        ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
         ActionDropped(participant="mira", stage="turn", round=0, name="fly", reason="Nobody can."),
     ]
     assert telling.convert_events(events) == [
@@ -54,10 +54,10 @@ def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
 def test_what_was_done_is_added_to_the_state() -> None:
     telling = StatelessEvents(MIRA)
     point = Spotlight(element_id="title")
-    telling.convert_events([said("Look " * 15), said("and " * 20)])
+    telling.convert_events([text_delta("Look " * 15), text_delta("and " * 20)])
     telling.convert_events(
         [
-            ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=Open()),
+            ActionTaken(participant="mira", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
             ActionTaken(participant="mira", stage="turn", round=0, id="act_2", action=point),
         ]
     )
@@ -86,6 +86,6 @@ def test_what_was_done_is_added_to_the_state() -> None:
 
 def test_a_turn_that_came_to_nothing_counts_all_the_same() -> None:
     telling = StatelessEvents(MIRA)
-    telling.convert_events([said(" \n")])
+    telling.convert_events([text_delta(" \n")])
     done = telling.final_event(DirectorState())
     assert (done.agent_had_content, done.total_agents, done.director_state.turn_count) == (False, 1, 1)

@@ -11,15 +11,15 @@ from moot.services.stateless_request import MAX_OTHER_ACTIONS, Lesson
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.whiteboard.describe import describe_board
-from tests.lessons import LI, MIRA, TOM, drawn, lesson, response, state
+from tests.lessons import LI, MIRA, TOM, agent_response, build_lesson, director_state, whiteboard_action
 
 CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
 
 
-def texts(found: Lesson, who: str) -> list[tuple[str, str]]:
+def request_texts(parsed_lesson: Lesson, participant_id: str) -> list[tuple[str, str]]:
     """What an agent is sent, but for what the board looks like."""
-    request = found.build_request(found.plan.find_participant(who))
-    board = describe_board(found.board)
+    request = parsed_lesson.build_request(parsed_lesson.plan.find_participant(participant_id))
+    board = describe_board(parsed_lesson.board)
     return [
         (
             m.role,
@@ -30,23 +30,23 @@ def texts(found: Lesson, who: str) -> list[tuple[str, str]]:
 
 
 def test_those_are_present_who_are_named_and_described() -> None:
-    found = lesson(MIRA, TOM, LI, config={"agentIds": ["li", "nobody", "mira", "li"]})
+    found = build_lesson(MIRA, TOM, LI, config={"agentIds": ["li", "nobody", "mira", "li"]})
     assert [who.id for who in found.plan.participants] == ["li", "mira"]
 
 
 def test_where_nobody_is_left_it_says_what_to_do() -> None:
     with pytest.raises(UsageError, match=r"^config\.agents: .*: add them"):
-        lesson(MIRA, config={"agentIds": ["tom"]})
+        build_lesson(MIRA, config={"agentIds": ["tom"]})
 
 
 @pytest.mark.parametrize("id", ["USER", "END"])
 def test_no_agent_is_called_what_the_director_says(id: str) -> None:
     with pytest.raises(UsageError, match=r"^config\.agents: no agent can have the id"):
-        lesson(MIRA, {"id": id, "name": "Ursula"})
+        build_lesson(MIRA, {"id": id, "name": "Ursula"})
 
 
 def test_an_agent_is_who_the_client_says() -> None:
-    (mira, tom) = lesson(MIRA, {**TOM, "model": "scripted/own"}).plan.participants
+    (mira, tom) = build_lesson(MIRA, {**TOM, "model": "scripted/own"}).plan.participants
     assert (mira.model, mira.role, mira.priority, mira.colour, mira.avatar) == (
         "scripted/m",
         "teacher",
@@ -58,24 +58,24 @@ def test_an_agent_is_who_the_client_says() -> None:
 
 
 def test_as_many_turns_count_as_were_counted() -> None:
-    said = state(response("mira"), response("tom"), response("li"))
-    assert [one.agent_id for one in lesson(MIRA, TOM, LI, directorState=said).responses] == [
+    said = director_state(agent_response("mira"), agent_response("tom"), agent_response("li"))
+    assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=said).responses] == [
         "mira",
         "tom",
         "li",
     ]
     again = {**said, "turnCount": 1}
-    assert [one.agent_id for one in lesson(MIRA, TOM, LI, directorState=again).responses] == ["li"]
+    assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=again).responses] == ["li"]
     spoken_to = {**said, "turnCount": 0}
-    assert lesson(MIRA, TOM, LI, directorState=spoken_to).responses == ()
-    alone = lesson(MIRA, directorState=spoken_to).director_context
+    assert build_lesson(MIRA, TOM, LI, directorState=spoken_to).responses == ()
+    alone = build_lesson(MIRA, directorState=spoken_to).director_context
     assert (decided := decide_by_rules(alone)) is not None
     assert decided.next == "mira", "the user has spoken since"
 
 
 def test_a_trigger_that_is_not_there_changes_nothing() -> None:
     decided = decide_by_rules(
-        lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).director_context
+        build_lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).director_context
     )
     assert decided is not None
     assert decided.next == "mira"
@@ -83,14 +83,14 @@ def test_a_trigger_that_is_not_there_changes_nothing() -> None:
 
 def test_the_board_is_what_the_ledger_leads_to() -> None:
     ledger = (
-        drawn("wb_draw_shape", **CIRCLE),
-        drawn("wb_fly", **CIRCLE),
-        drawn("wb_draw_shape", shape="cloud"),
-        drawn("wb_draw_shape", "stranger", **CIRCLE, elementId="round"),
-        drawn("wb_delete", elementId="shape-1"),
-        drawn("wb_edit_code", elementId="nothing", operation="delete_lines", lineIds=["L1"]),
+        whiteboard_action("wb_draw_shape", **CIRCLE),
+        whiteboard_action("wb_fly", **CIRCLE),
+        whiteboard_action("wb_draw_shape", shape="cloud"),
+        whiteboard_action("wb_draw_shape", "stranger", **CIRCLE, elementId="round"),
+        whiteboard_action("wb_delete", elementId="shape-1"),
+        whiteboard_action("wb_edit_code", elementId="nothing", operation="delete_lines", lineIds=["L1"]),
     )
-    found = lesson(MIRA, directorState=state(ledger=ledger))
+    found = build_lesson(MIRA, directorState=director_state(whiteboard_ledger=ledger))
     assert [(one.id, one.by) for one in found.board.elements] == [("round", "stranger")]
     assert [one.action_name for one in found.state.whiteboard_ledger] == [
         "wb_draw_shape",
@@ -104,27 +104,42 @@ def test_what_nobody_can_do_is_not_kept_however_deep_it_is() -> None:
     deep: Any = 1
     for _ in range(500):
         deep = [deep]
-    odd = [drawn("wb_open", deep=deep), drawn("fly", deep=deep), drawn("wb_delete", elementId=deep)]
-    found = lesson(MIRA, directorState=state(response("mira", whiteboardActions=odd), ledger=tuple(odd)))
+    odd = [
+        whiteboard_action("wb_open", deep=deep),
+        whiteboard_action("fly", deep=deep),
+        whiteboard_action("wb_delete", elementId=deep),
+    ]
+    found = build_lesson(
+        MIRA,
+        directorState=director_state(
+            agent_response("mira", whiteboardActions=odd), whiteboard_ledger=tuple(odd)
+        ),
+    )
     kept = msgspec.json.decode(msgspec.json.encode(found.state))
-    assert kept["whiteboardLedger"] == [drawn("wb_open")]
-    assert kept["agentResponses"][0]["whiteboardActions"] == [drawn("wb_open")]
+    assert kept["whiteboardLedger"] == [whiteboard_action("wb_open")]
+    assert kept["agentResponses"][0]["whiteboardActions"] == [whiteboard_action("wb_open")]
 
 
 def test_the_director_knows_what_was_done_beside_drawing() -> None:
-    said = state(response("mira", actionCount=3, whiteboardActions=[drawn("wb_open")]))
-    assert lesson(MIRA, TOM, directorState=said).director_context.previous_turns[0].actions == (
+    said = director_state(
+        agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")])
+    )
+    assert build_lesson(MIRA, TOM, directorState=said).director_context.previous_turns[0].actions == (
         "wb_open",
         "other",
         "other",
     )
-    many = state(response("mira", actionCount=1_000_000))
+    many = director_state(agent_response("mira", actionCount=1_000_000))
     assert (
-        len(lesson(MIRA, TOM, directorState=many).director_context.previous_turns[0].actions)
+        len(build_lesson(MIRA, TOM, directorState=many).director_context.previous_turns[0].actions)
         == MAX_OTHER_ACTIONS
     )
-    fewer = state(response("mira", actionCount=0, whiteboardActions=[drawn("wb_open")]))
-    assert lesson(MIRA, TOM, directorState=fewer).director_context.previous_turns[0].actions == ("wb_open",)
+    fewer = director_state(
+        agent_response("mira", actionCount=0, whiteboardActions=[whiteboard_action("wb_open")])
+    )
+    assert build_lesson(MIRA, TOM, directorState=fewer).director_context.previous_turns[0].actions == (
+        "wb_open",
+    )
 
 
 def test_an_agent_is_sent_what_was_said_from_its_seat() -> None:
@@ -146,9 +161,9 @@ def test_an_agent_is_sent_what_was_said_from_its_seat() -> None:
         {"role": "assistant", "agentId": "li", "content": " "},
         {"role": "user", "content": "Go on."},
     ]
-    said = state(response("tom", "And no corner."), response("mira", "Look at this."))
-    found = lesson(MIRA, TOM, LI, messages=messages, directorState=said)
-    assert texts(found, "mira") == snapshot(
+    said = director_state(agent_response("tom", "And no corner."), agent_response("mira", "Look at this."))
+    found = build_lesson(MIRA, TOM, LI, messages=messages, directorState=said)
+    assert request_texts(found, "mira") == snapshot(
         [
             ("user", "Why is it round?"),
             (
@@ -172,7 +187,7 @@ It is your turn. Answer with the array.\
             ),
         ]
     )
-    assert texts(found, "tom") == snapshot(
+    assert request_texts(found, "tom") == snapshot(
         [
             (
                 "user",
@@ -201,7 +216,7 @@ It is your turn. Answer with the array.\
 
 
 def test_an_agent_answers_in_the_language_of_the_client() -> None:
-    found = lesson(MIRA, storeState={"language": "de"})
+    found = build_lesson(MIRA, storeState={"language": "de"})
     assert "German" in found.build_request(found.plan.find_participant("mira")).system
 
 
@@ -211,7 +226,7 @@ def test_people_are_told_from_agents() -> None:
         {"role": "assistant", "content": "Because.", "agentId": "mira"},
         {"role": "assistant", "content": "I was here.", "agentId": "gone"},
     ]
-    floor = lesson(MIRA, TOM, messages=messages).director_context
+    floor = build_lesson(MIRA, TOM, messages=messages).director_context
     assert [(one.name, one.is_person) for one in floor.messages] == [
         ("The user", True),
         ("Mira", False),

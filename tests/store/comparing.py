@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from moot.store.schema import metadata
 
 
-def differences(connection: Connection) -> list[object]:
+def schema_differences(connection: Connection) -> list[object]:
     """Compare what is there with the metadata, but for what searches text, which the metadata does not know."""
     opts = {"include_name": lambda name, *_: name is None or "_search" not in name, "compare_type": True}
     context = MigrationContext.configure(connection, opts=opts)

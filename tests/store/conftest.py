@@ -7,18 +7,18 @@ import pytest
 
 from moot.store import database as stored
 from moot.store.database import Database
-from tests.databases import KINDS, migrated, tmp_path
+from tests.databases import DATABASE_KINDS, open_migrated_database, tmp_path
 
 __all__ = ["tmp_path"]
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _wait_long_for_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let many wait for one file as long as it takes on a busy machine."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 60.0)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASE_KINDS)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
+    async with open_migrated_database(request.param, tmp_path) as database:
         yield database

@@ -15,73 +15,77 @@ from moot.types.discussions import Discussion, Message, Run
 from moot.types.events import Notice, RunStatus, TurnStatus
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id
-from tests.store.people import ANNA, discuss, settle
-from tests.store.running import OTHER, WORKER, answer, claim, employ, start
+from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.store.running import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
 
 
-async def debating(database: Database, model: str = "scripted/echo") -> Discussion:
+async def create_debate(database: Database, model: str = "scripted/echo") -> Discussion:
     """A discussion of three that is a debate."""
-    one = await discuss(database)
+    one = await create_discussion(database)
     three = replace(one, id=new_id("dis"), mode="debate", participants=make_participants((model,) * 3))
     async with database.write() as connection:
         await add_discussion(connection, ANNA, ANNA, three)
     return three
 
 
-async def first_debate(database: Database) -> tuple[Run, RunLease]:
+async def prepare_leased_debate(database: Database) -> tuple[Run, RunLease]:
     """Settle a database, and claim the first debate in it."""
-    await settle(database)
-    await employ(database, WORKER, OTHER)
-    run = await start(database, await debating(database), words="Why?")
-    return run, await claim(database, run.id)
+    await create_accounts(database)
+    await register_workers(database, WORKER, OTHER_WORKER)
+    run = await create_run(database, await create_debate(database), question="Why?")
+    return run, await lease_run(database, run.id)
 
 
-def turn(
-    held: RunLease, who: str, stage: str = "initial", status: TurnStatus = "completed", **more: object
+def make_turn(
+    lease: RunLease,
+    participant: str,
+    stage: str = "initial",
+    status: TurnStatus = "completed",
+    **fields: object,
 ) -> Message:
-    words = "" if status == "failed" else f"{who} in {stage}"
-    said = answer(held, words, participant=who)
-    return replace(said, stage=stage, status=status, thread=who, **more)
+    words = "" if status == "failed" else f"{participant} in {stage}"
+    said = make_answer(lease, words, participant=participant)
+    return replace(said, stage=stage, status=status, thread=participant, **fields)
 
 
-def brief(held: RunLease, who: str, stage: str, thread: str | None) -> Message:
+def make_instructions(lease: RunLease, participant: str, stage: str, thread: str | None) -> Message:
     return Message(
         id=new_id("msg"),
-        discussion=held.discussion,
-        run=held.run,
+        discussion=lease.discussion,
+        run=lease.run,
         role="user",
-        content=f"For {who}",
+        content=f"For {participant}",
         stage=stage,
-        audience=(who,),
+        audience=(participant,),
         thread=thread,
         hidden=True,
         created_at=1.0,
     )
 
 
-def lane(who: str, status: LaneStatus = "error", **more: object) -> Lane:
-    return Lane(participant=who, status=status, **more)  # type: ignore[arg-type]
+def make_lane(participant: str, status: LaneStatus = "error", **fields: object) -> Lane:
+    return Lane(participant=participant, status=status, **fields)  # type: ignore[arg-type]
 
 
-class Pen:
+class RunWriter:
     """Writes what comes of a claimed run, event by event."""
 
-    def __init__(self, database: Database, held: RunLease) -> None:
-        self._events = EventLog(database)
-        self._held = held
-        self._seq = held.seq
+    def __init__(self, database: Database, lease: RunLease) -> None:
+        self._event_log = EventLog(database)
+        self._lease = lease
+        self._seq = lease.seq
 
-    async def keep(
-        self, messages: Sequence[Message] = (), lanes: Sequence[Lane] = (), **more: object
+    async def write_records(
+        self, messages: Sequence[Message] = (), lanes: Sequence[Lane] = (), **fields: object
     ) -> None:
-        await self._write(kept=RunRecords(list(messages), list(lanes), **more))  # type: ignore[arg-type]
+        await self._write_entry(records=RunRecords(list(messages), list(lanes), **fields))  # type: ignore[arg-type]
 
-    async def end(self, status: RunStatus = "completed", revision: int = 0) -> None:
-        await self._write(ending=RunEnding(status, 9.0, revision))
+    async def end_run(self, status: RunStatus = "completed", revision: int = 0) -> None:
+        await self._write_entry(ending=RunEnding(status, 9.0, revision))
 
-    async def _write(self, kept: RunRecords | None = None, ending: RunEnding | None = None) -> None:
+    async def _write_entry(self, records: RunRecords | None = None, ending: RunEnding | None = None) -> None:
         self._seq += 1
         told = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
-        entry = EventLogEntry(self._held, self._seq, [told.decode()], kept, ending)
-        written = await self._events.write_entries([entry])
+        entry = EventLogEntry(self._lease, self._seq, [told.decode()], records, ending)
+        written = await self._event_log.write_entries([entry])
         assert not written.stale_runs

@@ -4,7 +4,7 @@ from moot.types.knowledge import Insight
 from moot.types.primitives import new_id
 
 
-def insight(title: str, detail: str = "So it is.", suggestion: str | None = None) -> Insight:
+def make_insight(title: str, detail: str = "So it is.", suggestion: str | None = None) -> Insight:
     return Insight(
         id=new_id("insight"),
         discussion="",

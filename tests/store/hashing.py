@@ -5,11 +5,11 @@ from argon2 import PasswordHasher
 
 from moot.store.accounts import credentials
 
-QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-NOBODY = QUICK.hash("nobody at all")
+FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+FAST_DUMMY_HASH = FAST_HASHER.hash("nobody at all")
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credentials, "HASHER", QUICK)
-    monkeypatch.setattr(credentials, "DUMMY_HASH", NOBODY)
+def fast_password_hashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "HASHER", FAST_HASHER)
+    monkeypatch.setattr(credentials, "DUMMY_HASH", FAST_DUMMY_HASH)

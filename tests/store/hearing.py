@@ -7,30 +7,32 @@ from contextlib import asynccontextmanager
 from moot.store.database import Database, Topic
 from moot.store.notify import receive_notifications
 
-SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
+WAIT_TIMEOUT_SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for what must come about; the time is only for machines that are very busy."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
         while not condition():
             await asyncio.sleep(0.005)
 
 
 @asynccontextmanager
-async def listening(database: Database, missed: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+async def listen_for_notifications(
+    database: Database, on_gap: Callable[[], None] = lambda: None
+) -> AsyncIterator[None]:
     """Let a database hear what is told from elsewhere; a file of SQLite hears by itself."""
     if not database.is_postgres:
         yield
         return
     connected = asyncio.Event()
 
-    def again() -> None:
+    def on_connected() -> None:
         connected.set()
-        missed()
+        on_gap()
 
-    task = asyncio.create_task(receive_notifications(database, again))
-    await asyncio.wait_for(connected.wait(), SECONDS)
+    task = asyncio.create_task(receive_notifications(database, on_connected))
+    await asyncio.wait_for(connected.wait(), WAIT_TIMEOUT_SECONDS)
     try:
         yield
     finally:
@@ -39,9 +41,9 @@ async def listening(database: Database, missed: Callable[[], None] = lambda: Non
 
 
 @asynccontextmanager
-async def hearing(database: Database, topic: Topic) -> AsyncIterator[list[str]]:
+async def collect_notifications(database: Database, topic: Topic) -> AsyncIterator[list[str]]:
     """Collect what is told of a topic, wherever it is told."""
     heard: list[str] = []
     database.subscribe(topic, heard.append)
-    async with listening(database):
+    async with listen_for_notifications(database):
         yield heard

@@ -9,8 +9,8 @@ from moot.store.database import Database
 from moot.types.billing import Charge, Payer
 
 
-async def charged(database: Database, payer: Payer, charge: Charge, at: float) -> None:
+async def add_charge_at_time(database: Database, payer: Payer, charge: Charge, charged_at: float) -> None:
     """Let somebody have paid at some time."""
-    with patch.object(charges, "time", SimpleNamespace(time=lambda: at)):
+    with patch.object(charges, "time", SimpleNamespace(time=lambda: charged_at)):
         async with database.write() as connection:
             await add_charges(database, connection, payer, [charge])

@@ -13,13 +13,13 @@ from moot.store.schema import account, tenant
 from moot.types.discussions import Discussion, Message
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id
-from tests.databases import Kind, migrated
+from tests.databases import DatabaseKind, open_migrated_database
 
 ANNA = "tenant_anna"
 BERT = "tenant_bert"
 
 
-async def settle(database: Database) -> None:
+async def create_accounts(database: Database) -> None:
     """Make the two tenants, with an account of the same name in each."""
     async with database.write() as connection:
         for name in (ANNA, BERT):
@@ -27,10 +27,10 @@ async def settle(database: Database) -> None:
             await connection.execute(insert(account).values(id=name, tenant=name, name=name, created_at=0.0))
 
 
-async def discuss(
+async def create_discussion(
     database: Database,
     owner: str = ANNA,
-    *said: str,
+    *messages: str,
     title: str = "A table",
     project: str | None = None,
     model: str = "scripted/echo",
@@ -56,18 +56,18 @@ async def discuss(
     )
     async with database.write() as connection:
         await add_discussion(connection, owner, owner, new)
-        for place, words in enumerate(said):
-            await add_message(connection, owner, _message(new.id, place, words))
+        for place, words in enumerate(messages):
+            await add_message(connection, owner, _make_message(new.id, place, words))
     return new
 
 
-def _message(discussion: str, place: int, words: str) -> Message:
-    answer = place % 2
+def _make_message(discussion: str, position: int, content: str) -> Message:
+    answer = position % 2
     return Message(
         id=new_id("msg"),
         discussion=discussion,
         role="assistant" if answer else "user",
-        content=words,
+        content=content,
         participant="alpha" if answer else None,
         name="Alpha" if answer else None,
         created_at=time.time(),
@@ -75,8 +75,8 @@ def _message(discussion: str, place: int, words: str) -> Message:
 
 
 @asynccontextmanager
-async def settled(kind: Kind, folder: Path) -> AsyncIterator[Database]:
+async def database_with_accounts(kind: DatabaseKind, folder: Path) -> AsyncIterator[Database]:
     """A database of its own for a test, with the two tenants in it."""
-    async with migrated(kind, folder) as database:
-        await settle(database)
+    async with open_migrated_database(kind, folder) as database:
+        await create_accounts(database)
         yield database

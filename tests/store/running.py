@@ -13,30 +13,30 @@ from moot.types.billing import Payer
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, discuss, settle
+from tests.store.people import ANNA, create_accounts, create_discussion
 
 WORKER = "worker-1"
-OTHER = "worker-2"
+OTHER_WORKER = "worker-2"
 
 
-async def employ(database: Database, *ids: str) -> None:
+async def register_workers(database: Database, *ids: str) -> None:
     """Let workers have joined."""
     async with database.write() as connection:
         for id in ids:
             await connection.execute(insert(worker).values(id=id, beats=0, created_at=0.0))
 
 
-async def start(
+async def create_run(
     database: Database,
     discussion: Discussion,
     *,
     owner: str = ANNA,
-    of: str = WORKER,
-    words: str | None = None,
+    worker_id: str = WORKER,
+    question: str | None = None,
 ) -> Run:
     """Store a run, and the message that it answers if there are words."""
     plan = RunPlan(mode=discussion.mode, participants=discussion.participants)
-    asked = new_id("msg") if words else None
+    asked = new_id("msg") if question else None
     new = Run(
         id=new_id("run"),
         discussion=discussion.id,
@@ -46,46 +46,48 @@ async def start(
         created_at=time.time(),
     )
     async with database.write() as connection:
-        await add_run(connection, Payer(tenant=owner, account=owner), new, plan, of)
+        await add_run(connection, Payer(tenant=owner, account=owner), new, plan, worker_id)
         if asked:
             said = Message(
                 id=asked,
                 discussion=discussion.id,
                 run=new.id,
                 role="user",
-                content=words or "",
+                content=question or "",
                 created_at=1.0,
             )
             await add_message(connection, owner, said)
     return new
 
 
-async def claimed(database: Database, discussion: Discussion, *, owner: str = ANNA) -> RunLease:
+async def create_leased_run(database: Database, discussion: Discussion, *, owner: str = ANNA) -> RunLease:
     """Store a run, and claim it."""
-    return await claim(database, (await start(database, discussion, owner=owner)).id)
+    return await lease_run(database, (await create_run(database, discussion, owner=owner)).id)
 
 
-async def claim(database: Database, run: str, by: str = WORKER) -> RunLease:
-    found = await Runs(database).acquire_lease(run, by)
+async def lease_run(database: Database, run: str, worker_id: str = WORKER) -> RunLease:
+    found = await Runs(database).acquire_lease(run, worker_id)
     assert found is not None
     return found
 
 
-async def first_run(database: Database) -> RunLease:
+async def prepare_leased_run(database: Database) -> RunLease:
     """Settle a database, and claim the first run in it."""
-    await settle(database)
-    await employ(database, WORKER, OTHER)
-    return await claimed(database, await discuss(database))
+    await create_accounts(database)
+    await register_workers(database, WORKER, OTHER_WORKER)
+    return await create_leased_run(database, await create_discussion(database))
 
 
-def answer(claim: RunLease, words: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
+def make_answer(
+    lease: RunLease, content: str = "Round.", *, participant: str = "alpha", round: int = 0
+) -> Message:
     """What a participant said in a run."""
     return Message(
         id=new_id("msg"),
-        discussion=claim.discussion,
-        run=claim.run,
+        discussion=lease.discussion,
+        run=lease.run,
         role="assistant",
-        content=words,
+        content=content,
         participant=participant,
         name=participant.title(),
         stage="answer",
@@ -94,7 +96,7 @@ def answer(claim: RunLease, words: str = "Round.", *, participant: str = "alpha"
     )
 
 
-def call_in(run: Run) -> RequestedCall:
+def make_requested_call(run: Run) -> RequestedCall:
     """Describe a call that somebody is to be asked about."""
     return RequestedCall(
         id="call_1",

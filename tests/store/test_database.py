@@ -18,27 +18,27 @@ from moot.store.database import Database, map_database_errors, paginate
 from moot.store.migrate import migrate
 from moot.store.schema import tenant
 from moot.types.errors import BadSettings, DatabaseUnavailable
-from tests.databases import KINDS, Kind, database_url, migrated
-from tests.postgres import address_of, server
+from tests.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
+from tests.postgres import database_address, postgres_server_url
 
-SLOW = {
+SLOW_STATEMENTS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT linger() UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
     "postgres": "SELECT pg_sleep(30)",
 }
 
 
-async def add(database: Database, id: str) -> None:
+async def add_tenant(database: Database, id: str) -> None:
     async with database.write() as connection:
         await connection.execute(insert(tenant).values(id=id, name=id, created_at=0.0))
 
 
-async def count(database: Database) -> int:
+async def count_tenants(database: Database) -> int:
     async with database.read() as connection:
         return int((await connection.execute(select(func.count()).select_from(tenant))).scalar_one())
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_sqlite_file(path: Path) -> Iterator[None]:
     """Be another program that writes to the file, and does not come to an end."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -47,35 +47,39 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
 
 
 async def test_what_is_written_is_there_whole_or_not_at_all(database: Database) -> None:
-    await add(database, "one")
+    await add_tenant(database, "one")
     with pytest.raises(ZeroDivisionError):
         async with database.write() as connection:
             await connection.execute(insert(tenant).values(id="two", name="two", created_at=0.0))
             raise ZeroDivisionError
-    assert await count(database) == 1
+    assert await count_tenants(database) == 1
 
 
 async def test_many_write_and_read_at_once(database: Database) -> None:
     await asyncio.gather(
-        *(add(database, str(n)) for n in range(40)), *(count(database) for _ in range(40)), database.ping()
+        *(add_tenant(database, str(n)) for n in range(40)),
+        *(count_tenants(database) for _ in range(40)),
+        database.ping(),
     )
-    assert await count(database) == 40
+    assert await count_tenants(database) == 40
 
 
 async def test_whoever_reads_does_not_wait_for_whoever_writes(database: Database) -> None:
     async with database.write() as connection:
         await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
-        assert await count(database) == 0
-    assert await count(database) == 1
+        assert await count_tenants(database) == 0
+    assert await count_tenants(database) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_closing_waits_for_connections_that_are_only_now_given_back(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_closing_waits_for_connections_that_are_only_now_given_back(
+    kind: DatabaseKind, tmp_path: Path
+) -> None:
     held, used = asyncio.Event(), asyncio.Event()
 
     async def reads(database: Database) -> None:
@@ -85,7 +89,7 @@ async def test_closing_waits_for_connections_that_are_only_now_given_back(kind: 
             await asyncio.sleep(0.1)
             used.set()
 
-    async with migrated(kind, tmp_path) as database:
+    async with open_migrated_database(kind, tmp_path) as database:
         reading = asyncio.create_task(reads(database))
         await held.wait()
     assert used.is_set()
@@ -94,8 +98,8 @@ async def test_closing_waits_for_connections_that_are_only_now_given_back(kind: 
 
 
 async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
-        await asyncio.gather(*(count(database) for _ in range(8)))
+    async with open_migrated_database("postgres", tmp_path) as database:
+        await asyncio.gather(*(count_tenants(database) for _ in range(8)))
         other = await asyncpg.connect(database.url)
         states = await other.fetch(
             "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -106,7 +110,7 @@ async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
 
 async def test_a_signal_is_given_when_the_transaction_is_through_and_never_otherwise(tmp_path: Path) -> None:
     heard: list[str] = []
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         database.subscribe("moot_control", heard.append)
         async with database.write() as connection:
             await database.notify(connection, "moot_control", "run_1")
@@ -117,15 +121,15 @@ async def test_a_signal_is_given_when_the_transaction_is_through_and_never_other
             async with database.write() as connection:
                 await database.notify(connection, "moot_control", "run_2")
                 raise ZeroDivisionError
-        await add(database, "one")
+        await add_tenant(database, "one")
     assert heard == ["run_1"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everything(
-    kind: Kind, tmp_path: Path
+    kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with migrated(kind, tmp_path) as database:
+    async with open_migrated_database(kind, tmp_path) as database:
         begun, may_end = asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
 
@@ -142,7 +146,7 @@ async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everythi
                     await driver.create_function("linger", 0, linger)
                 else:
                     begun.set()
-                await connection.execute(text(SLOW[kind]))
+                await connection.execute(text(SLOW_STATEMENTS[kind]))
 
         task = asyncio.create_task(write())
         await begun.wait()
@@ -151,9 +155,9 @@ async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everythi
         may_end.set()
         with pytest.raises(asyncio.CancelledError) as kept:  # and with it the frames that held the statement
             await task
-        await add(database, "two")
-        await add(database, "three")
-        assert await count(database) == 2
+        await add_tenant(database, "two")
+        await add_tenant(database, "three")
+        assert await count_tenants(database) == 2
         assert kept.value is not None
 
 
@@ -166,30 +170,32 @@ async def test_a_statement_that_is_wrong_is_our_mistake(database: Database) -> N
 
 @pytest.mark.usefixtures("impatient")
 async def test_30_a_file_that_is_busy_is_waited_for_a_while_and_read_meanwhile(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
-        await add(database, "one")
-        with locked(database.path):
+    async with open_migrated_database("sqlite", tmp_path) as database:
+        await add_tenant(database, "one")
+        with lock_sqlite_file(database.path):
             with pytest.raises(DatabaseUnavailable, match="busy"):
-                await add(database, "two")
-            assert await count(database) == 1
-        await add(database, "three")
-        assert await count(database) == 2
+                await add_tenant(database, "two")
+            assert await count_tenants(database) == 1
+        await add_tenant(database, "three")
+        assert await count_tenants(database) == 2
 
 
 @pytest.mark.usefixtures("impatient")
 async def test_30_nobody_queues_for_ever_behind_one_who_writes(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         async with database.write() as connection:
-            others = await asyncio.gather(*(add(database, str(n)) for n in range(9)), return_exceptions=True)
+            others = await asyncio.gather(
+                *(add_tenant(database, str(n)) for n in range(9)), return_exceptions=True
+            )
             assert {type(other) for other in others} == {DatabaseUnavailable}
             await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
-        await add(database, "two")
-        assert await count(database) == 2
+        await add_tenant(database, "two")
+        assert await count_tenants(database) == 2
 
 
 async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
-        await add(database, "one")
+    async with open_migrated_database("sqlite", tmp_path) as database:
+        await add_tenant(database, "one")
         async with database.write() as connection:
             pages = (await connection.execute(text("PRAGMA page_count"))).scalar_one()
             await connection.execute(text(f"PRAGMA max_page_count = {pages}"))
@@ -197,16 +203,16 @@ async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: P
             async with database.write() as connection:
                 big = insert(tenant).values(id="big", name="x" * 1_000_000, created_at=0.0)
                 await connection.execute(big)
-        assert await count(database) == 1
+        assert await count_tenants(database) == 1
         async with database.write() as connection:
             await connection.execute(text(f"PRAGMA max_page_count = {pages + 1000}"))
             assert (await connection.execute(text("PRAGMA integrity_check"))).scalar() == "ok"
-        await add(database, "two")
+        await add_tenant(database, "two")
 
 
 @pytest.mark.parametrize("moment", ["idle", "busy", "about to commit"])
 async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: str, tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
+    async with open_migrated_database("postgres", tmp_path) as database:
         other = await asyncpg.connect(database.url)
         with pytest.raises(DatabaseUnavailable, match="cannot be reached"):
             async with database.write() as connection:
@@ -214,20 +220,20 @@ async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: 
                 pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
                 breaking = asyncio.create_task(other.execute("SELECT pg_terminate_backend($1, 5000)", pid))
                 if moment == "busy":
-                    await connection.execute(text(SLOW["postgres"]))
+                    await connection.execute(text(SLOW_STATEMENTS["postgres"]))
                 await breaking
                 if moment == "idle":
                     await connection.execute(text("SELECT 1"))
         await breaking
         await other.close()
-        await add(database, "two")
-        assert await count(database) == 1
+        await add_tenant(database, "two")
+        assert await count_tenants(database) == 1
 
 
 async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
-        await add(database, "one")
-        await add(database, "two")
+    async with open_migrated_database("postgres", tmp_path) as database:
+        await add_tenant(database, "one")
+        await add_tenant(database, "two")
         both = asyncio.Barrier(2)
 
         async def lock(first: str, second: str) -> None:
@@ -245,8 +251,8 @@ async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
 async def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     folder = tmp_path / "50% done? #1"
     folder.mkdir()
-    async with migrated("sqlite", folder) as database:
-        await add(database, "one")
+    async with open_migrated_database("sqlite", folder) as database:
+        await add_tenant(database, "one")
     assert (folder / "moot.db").is_file()
 
 
@@ -257,8 +263,8 @@ async def test_two_databases_on_one_file_see_the_same(tmp_path: Path) -> None:
         Database(url) as other,
     ):
         await migrate(one)
-        await asyncio.gather(*(add((one, other)[n % 2], str(n)) for n in range(20)))
-        assert await count(one) == await count(other) == 20
+        await asyncio.gather(*(add_tenant((one, other)[n % 2], str(n)) for n in range(20)))
+        assert await count_tenants(one) == await count_tenants(other) == 20
 
 
 async def test_what_is_no_database_is_refused_with_words() -> None:
@@ -275,10 +281,10 @@ async def test_an_address_that_cannot_be_read_is_refused_without_showing_the_pas
 
 
 async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
-    parts = urlsplit(await asyncio.to_thread(server))
+    parts = urlsplit(await asyncio.to_thread(postgres_server_url))
     nowhere = {
         "postgresql://127.0.0.1:1/moot": r"cannot be reached \(ConnectionRefused",
-        address_of("nothing"): "create it first",
+        database_address("nothing"): "create it first",
         parts._replace(netloc=f"nobody:@{parts.netloc.rpartition('@')[2]}").geturl(): "refuses the user",
     }
     for url, words in nowhere.items():

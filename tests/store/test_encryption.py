@@ -10,16 +10,16 @@ from moot.store.encryption import Encryptor
 from moot.types.errors import BadSettings
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
-ANOTHER = "uQ5wE8rT1yU4iO7pA0sD3fG6hJ9kL2zX"
-HOME = ("tenant_a", "openai", "https://api.openai.com")
+OTHER_SECRET = "uQ5wE8rT1yU4iO7pA0sD3fG6hJ9kL2zX"
+ASSOCIATED_DATA = ("tenant_a", "openai", "https://api.openai.com")
 
 
 def test_what_is_sealed_is_opened_where_it_belongs() -> None:
     sealer = Encryptor(SECRET)
-    sealed = sealer.encrypt("sk-canary", *HOME)
+    sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
     assert b"canary" not in sealed
-    assert sealer.decrypt(sealed, *HOME) == "sk-canary"
-    assert sealer.encrypt("sk-canary", *HOME) != sealed
+    assert sealer.decrypt(sealed, *ASSOCIATED_DATA) == "sk-canary"
+    assert sealer.encrypt("sk-canary", *ASSOCIATED_DATA) != sealed
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,19 @@ def test_what_is_sealed_is_opened_where_it_belongs() -> None:
 )
 def test_it_is_not_opened_anywhere_else(place: tuple[str, ...]) -> None:
     sealer = Encryptor(SECRET)
-    assert sealer.decrypt(sealer.encrypt("sk-canary", *HOME), *place) is None
+    assert sealer.decrypt(sealer.encrypt("sk-canary", *ASSOCIATED_DATA), *place) is None
 
 
 def test_it_is_not_opened_if_it_was_changed_or_sealed_with_another_secret() -> None:
     sealer = Encryptor(SECRET)
-    sealed = sealer.encrypt("sk-canary", *HOME)
+    sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
     for place in range(len(sealed)):
         changed = bytearray(sealed)
         changed[place] ^= 1
-        assert sealer.decrypt(bytes(changed), *HOME) is None
-    assert sealer.decrypt(sealed[:20], *HOME) is None
-    assert sealer.decrypt(b"", *HOME) is None
-    assert Encryptor(ANOTHER).decrypt(sealed, *HOME) is None
+        assert sealer.decrypt(bytes(changed), *ASSOCIATED_DATA) is None
+    assert sealer.decrypt(sealed[:20], *ASSOCIATED_DATA) is None
+    assert sealer.decrypt(b"", *ASSOCIATED_DATA) is None
+    assert Encryptor(OTHER_SECRET).decrypt(sealed, *ASSOCIATED_DATA) is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ async def test_a_database_stays_with_the_secret_it_began_with(database: Database
     await Encryptor(SECRET).check_database_secret(database)
     await Encryptor(SECRET).check_database_secret(database)
     with pytest.raises(BadSettings, match="another secret"):
-        await Encryptor(ANOTHER).check_database_secret(database)
+        await Encryptor(OTHER_SECRET).check_database_secret(database)
     await Encryptor(SECRET).check_database_secret(database)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from moot.store.locks import try_lock_file
 
-HOLD = """
+LOCK_SCRIPT = """
 import sys
 from moot.store.locks import try_lock_file
 with open(sys.argv[1]) as file:
@@ -25,7 +25,7 @@ def test_a_file_is_held_until_it_is_closed(tmp_path: Path) -> None:
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "held"
     path.touch()
-    command = [sys.executable, "-c", HOLD, str(path)]
+    command = [sys.executable, "-c", LOCK_SCRIPT, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"

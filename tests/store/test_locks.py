@@ -11,10 +11,10 @@ from sqlalchemy import text
 from moot.store import locks
 from moot.store.database import Database
 from moot.store.locks import run_as_leader
-from tests.databases import migrated
+from tests.databases import open_migrated_database
 
-TAKES_SECONDS = 60.0
-HELD = """
+WAIT_TIMEOUT_SECONDS = 60.0
+TERMINATE_LOCK_HOLDERS = """
     SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -22,37 +22,37 @@ HELD = """
 
 
 @pytest.fixture(autouse=True)
-def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_poll_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "POLL_SECONDS", 0.05)
 
 
 @pytest.fixture
 async def postgres(tmp_path: Path) -> AsyncIterator[Database]:
     """A database that several servers share, as nobody shares a file of SQLite."""
-    async with migrated("postgres", tmp_path) as database:
+    async with open_migrated_database("postgres", tmp_path) as database:
         yield database
 
 
-class Server:
+class LeaderCandidate:
     """Somebody who does it for as long as it lasts, and counts."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.begun = 0
-        self.is_at_it = False
+        self.starts = 0
+        self.is_leader = False
         self.may_end = asyncio.Event()
 
-    async def work(self) -> None:
-        self.begun += 1
-        self.is_at_it = True
+    async def lead(self) -> None:
+        self.starts += 1
+        self.is_leader = True
         try:
             await self.may_end.wait()
         finally:
-            self.is_at_it = False
+            self.is_leader = False
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
-        task = asyncio.create_task(run_as_leader(self.database, "discord", self.work))
+    async def run_in_background(self) -> AsyncIterator[asyncio.Task[None]]:
+        task = asyncio.create_task(run_as_leader(self.database, "discord", self.lead))
         try:
             yield task
         finally:
@@ -60,20 +60,20 @@ class Server:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(TAKES_SECONDS):
-        while not true():
+async def wait_until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+        while not condition():
             await asyncio.sleep(0.01)
 
 
 async def test_the_work_is_done_once_and_its_end_is_the_end(database: Database) -> None:
-    server = Server(database)
-    async with server.running() as task:
-        await until(lambda: server.is_at_it)
+    server = LeaderCandidate(database)
+    async with server.run_in_background() as task:
+        await wait_until(lambda: server.is_leader)
         server.may_end.set()
-        async with asyncio.timeout(TAKES_SECONDS):
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
             await task
-    assert server.begun == 1
+    assert server.starts == 1
 
 
 async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
@@ -85,21 +85,21 @@ async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
 
 
 async def test_another_one_waits_and_takes_over(postgres: Database) -> None:
-    first, second = Server(postgres), Server(postgres)
-    async with first.running() as task:
-        await until(lambda: first.is_at_it)
-        async with second.running():
+    first, second = LeaderCandidate(postgres), LeaderCandidate(postgres)
+    async with first.run_in_background() as task:
+        await wait_until(lambda: first.is_leader)
+        async with second.run_in_background():
             await asyncio.sleep(0.3)  # in which it looks several times
-            assert (first.is_at_it, second.begun) == (True, 0)
+            assert (first.is_leader, second.starts) == (True, 0)
             task.cancel()
-            await until(lambda: second.is_at_it)
-            assert not first.is_at_it
+            await wait_until(lambda: second.is_leader)
+            assert not first.is_leader
 
 
 async def test_whoever_loses_hold_of_it_ends_and_begins_anew_when_it_is_free(postgres: Database) -> None:
-    server = Server(postgres)
-    async with server.running():
-        await until(lambda: server.is_at_it)
+    server = LeaderCandidate(postgres)
+    async with server.run_in_background():
+        await wait_until(lambda: server.is_leader)
         async with postgres.write() as connection:
-            await connection.execute(text(HELD))
-        await until(lambda: server.begun >= 2)
+            await connection.execute(text(TERMINATE_LOCK_HOLDERS))
+        await wait_until(lambda: server.starts >= 2)

@@ -14,13 +14,13 @@ from moot.store.database import Database
 from moot.store.migrate import HEAD_REVISION, migrate
 from moot.store.schema import finding, metadata, run, run_event
 from moot.types.errors import BadSettings, DatabaseUnavailable
-from tests.databases import KINDS, Kind, database_url, migrated
-from tests.store.comparing import differences
-from tests.store.people import ANNA, discuss, settle
-from tests.store.running import WORKER, employ, start
+from tests.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
+from tests.store.comparing import schema_differences
+from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, register_workers
 
 # A process that is killed when its migration has made all tables, but not yet all of what searches them.
-KILLED = """
+KILLED_MIGRATION_SCRIPT = """
 import asyncio, os, signal, sys
 from alembic.operations import Operations
 from moot.store.database import Database
@@ -35,23 +35,23 @@ asyncio.run(main())
 """
 
 
-def tables(connection: Connection) -> set[str]:
+def table_names(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_two_that_start_at_once_make_one_schema(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_two_that_start_at_once_make_one_schema(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
         await asyncio.gather(migrate(one), migrate(other))
         async with one.read() as connection:
-            assert set(metadata.tables) <= await connection.run_sync(tables)
+            assert set(metadata.tables) <= await connection.run_sync(table_names)
             versions = await connection.execute(text("SELECT version_num FROM alembic_version"))
             assert versions.all() == [(HEAD_REVISION,)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_31_a_migration_that_dies_half_way_leaves_nothing(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: DatabaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
         with monkeypatch.context() as patch:
@@ -59,46 +59,48 @@ async def test_31_a_migration_that_dies_half_way_leaves_nothing(
             with pytest.raises(ZeroDivisionError):
                 await migrate(database)
         async with database.read() as connection:
-            assert not set(metadata.tables) & await connection.run_sync(tables)
+            assert not set(metadata.tables) & await connection.run_sync(table_names)
         await migrate(database)
         async with database.read() as connection:
-            assert await connection.run_sync(differences) == []
+            assert await connection.run_sync(schema_differences) == []
 
 
 @pytest.mark.slow  # the test before kills no process; that of a first start in tests/test_durability.py does
-@pytest.mark.parametrize("kind", KINDS)
-async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(
+    kind: DatabaseKind, tmp_path: Path
+) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
-        killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, url)
+        killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED_MIGRATION_SCRIPT, url)
         assert await killed.wait() == -signal.SIGKILL
         await migrate(database)
         async with database.read() as connection:
-            assert await connection.run_sync(differences) == []
+            assert await connection.run_sync(schema_differences) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_migrating_again_changes_nothing(kind: Kind, tmp_path: Path) -> None:
-    async with migrated(kind, tmp_path) as database:
-        await settle(database)
-        await employ(database, WORKER)
-        await start(database, await discuss(database, ANNA, "still here"))
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_migrating_again_changes_nothing(kind: DatabaseKind, tmp_path: Path) -> None:
+    async with open_migrated_database(kind, tmp_path) as database:
+        await create_accounts(database)
+        await register_workers(database, WORKER)
+        await create_run(database, await create_discussion(database, ANNA, "still here"))
         await migrate(database)
         async with database.write() as connection:
             assert (await connection.execute(update(run).values(status="completed"))).rowcount == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 async def test_notices_of_an_older_database_are_found_as_new_ones_are(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: DatabaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
         with monkeypatch.context() as older:
             upgrade = command.upgrade
             older.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
             await migrate(database)
-        await settle(database)
-        await employ(database, WORKER)
-        id = (await start(database, await discuss(database))).id
+        await create_accounts(database)
+        await register_workers(database, WORKER)
+        id = (await create_run(database, await create_discussion(database))).id
         told = ('{"type":"run_started"}', '{"type":"notice","message":"Slow."}', '{"type":"text_delta"}')
         async with database.write() as connection:
             rows = [{"run": id, "seq": seq, "body": body} for seq, body in enumerate(told)]
@@ -108,9 +110,11 @@ async def test_notices_of_an_older_database_are_found_as_new_ones_are(
             assert (await connection.execute(select(finding))).all() == [(id, "notice/1", told[1])]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_database_of_a_newer_version_is_refused_with_words(kind: Kind, tmp_path: Path) -> None:
-    async with migrated(kind, tmp_path) as database:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_a_database_of_a_newer_version_is_refused_with_words(
+    kind: DatabaseKind, tmp_path: Path
+) -> None:
+    async with open_migrated_database(kind, tmp_path) as database:
         async with database.write() as connection:
             await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         with pytest.raises(BadSettings, match="newer Moot"):

@@ -9,10 +9,10 @@ from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.store.schema import rate
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import DATABASE_KINDS, DatabaseKind, database_url
 
 
-async def pass_time(database: Database, seconds: float) -> None:
+async def advance_time(database: Database, seconds: float) -> None:
     """Let the past be longer ago."""
     async with database.write() as connection:
         await connection.execute(update(rate).values(free_at=rate.c.free_at - seconds))
@@ -21,9 +21,9 @@ async def pass_time(database: Database, seconds: float) -> None:
 async def test_so_many_may_come_at_once_and_then_one_at_a_time(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 3) for _ in range(5)] == [None, None, None, 20.0, 20.0]
-    await pass_time(database, 21)
+    await advance_time(database, 21)
     assert [await counted.try_acquire("ada", 3) for _ in range(2)] == [None, 20.0]
-    await pass_time(database, 3600)
+    await advance_time(database, 3600)
     assert [await counted.try_acquire("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
 
 
@@ -36,12 +36,12 @@ async def test_a_clock_that_was_set_back_shuts_nobody_out(database: Database) ->
     counted = RateLimiter(database)
     for _ in range(3):
         await counted.try_acquire("ada", 3)
-    await pass_time(database, -3600)
+    await advance_time(database, -3600)
     assert [await counted.try_acquire("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_all_workers_count_together(kind: Kind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+async def test_all_workers_count_together(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
         await migrate(one)
         workers = (RateLimiter(one), RateLimiter(other))
@@ -56,7 +56,7 @@ async def test_names_that_are_free_again_are_forgotten(
     counted = RateLimiter(database)
     for n in range(8):
         await counted.try_acquire(f"name {n}", 600)
-    await pass_time(database, 120)
+    await advance_time(database, 120)
     await counted.try_acquire("ada", 600)
     await counted.try_acquire("ada", 600)
     async with database.read() as connection:
@@ -66,22 +66,22 @@ async def test_names_that_are_free_again_are_forgotten(
 async def test_no_more_than_a_burst_comes_at_once(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 10, 3) for _ in range(5)] == [None, None, None, 6.0, 6.0]
-    await pass_time(database, 6.1)
+    await advance_time(database, 6.1)
     assert [await counted.try_acquire("ada", 10, 3) for _ in range(2)] == [None, 6.0]
-    await pass_time(database, 3600)
+    await advance_time(database, 3600)
     assert [await counted.try_acquire("ada", 10, 3) for _ in range(4)] == [None, None, None, 6.0]
 
 
 async def test_a_burst_of_one_is_one_after_the_other(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 5, 1) for _ in range(3)] == [None, 12.0, 12.0]
-    await pass_time(database, -3600)
+    await advance_time(database, -3600)
     assert [await counted.try_acquire("ada", 5, 1) for _ in range(2)] == [None, 12.0], (
         "the clock was set back"
     )
 
 
-class Clock:
+class FakeClock:
     now = 1000.0
 
     def __call__(self) -> float:
@@ -89,7 +89,7 @@ class Clock:
 
 
 def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
-    clock = Clock()
+    clock = FakeClock()
     recent = MemoryRateLimiter(clock)
     assert [recent.try_acquire("ada", 3) is None for _ in range(5)] == [True, True, True, False, False]
     assert recent.try_acquire("ada", 3) == pytest.approx(20, abs=0.01)
@@ -102,7 +102,7 @@ def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
 
 def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MAX_NAMES", 3)
-    recent = MemoryRateLimiter(Clock())
+    recent = MemoryRateLimiter(FakeClock())
     assert recent.try_acquire("ada", 1) is None
     for n in range(50):
         recent.try_acquire(f"visitor {n}", 1)

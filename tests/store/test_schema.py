@@ -10,14 +10,14 @@ from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
-from tests.store.comparing import differences
-from tests.store.people import ANNA, settle
-from tests.store.running import answer, first_run
+from tests.store.comparing import schema_differences
+from tests.store.people import ANNA, create_accounts
+from tests.store.running import make_answer, prepare_leased_run
 
 
 async def test_what_is_migrated_is_what_the_code_knows(database: Database) -> None:
     async with database.read() as connection:
-        assert await connection.run_sync(differences) == []
+        assert await connection.run_sync(schema_differences) == []
 
 
 def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
@@ -35,12 +35,12 @@ def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
 
 
 # What is told of a message's versions, found in other rows.
-TOLD = {"version", "versions", "version_id", "revised", "edited"}
+VERSION_FIELDS = {"version", "versions", "version_id", "revised", "edited"}
 
 
 def test_names_are_the_same_in_python_and_in_sql() -> None:
     for struct, table in ((Discussion, discussion), (Message, message), (Run, run)):
-        assert set(struct.__struct_fields__) - TOLD <= set(table.c.keys()), table.name
+        assert set(struct.__struct_fields__) - VERSION_FIELDS <= set(table.c.keys()), table.name
 
 
 @pytest.mark.parametrize(
@@ -70,23 +70,23 @@ def test_nothing_stays_nothing_and_what_does_not_fit_is_refused() -> None:
 
 
 async def test_what_nothing_stands_behind_is_refused(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     with pytest.raises(IntegrityError):
         async with database.write() as connection:
             await connection.execute(insert(run_event).values(run="run_none", seq=1, body="{}"))
 
 
 async def test_a_turn_is_kept_once_in_a_run(database: Database) -> None:
-    claim = await first_run(database)
+    claim = await prepare_leased_run(database)
     async with database.write() as connection:
-        await add_message(connection, ANNA, answer(claim))
+        await add_message(connection, ANNA, make_answer(claim))
     with pytest.raises(IntegrityError):
         async with database.write() as connection:
-            await add_message(connection, ANNA, answer(claim, "Again."))
+            await add_message(connection, ANNA, make_answer(claim, "Again."))
 
 
 async def test_times_keep_their_fractions(database: Database) -> None:
-    await first_run(database)
+    await prepare_leased_run(database)
     at = 1_700_000_000.123_456_7
     async with database.write() as connection:
         await connection.execute(run.update().values(created_at=at))

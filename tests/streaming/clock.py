@@ -9,7 +9,7 @@ import pytest
 from moot.streaming import cancellation
 
 
-class Clock:
+class FakeClock:
     """The loop of a guard, and its `asyncio`."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Clock:
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
 
-    def get_running_loop(self) -> "Clock":
+    def get_running_loop(self) -> "FakeClock":
         return self
 
     def time(self) -> float:
@@ -30,7 +30,7 @@ class Clock:
         self._timers.append(timer)
         return timer
 
-    def go_on(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Let time pass, and call what is due at the time for which it was asked."""
         until = self._now + seconds
         while due := [timer for timer in self._timers if timer.when() <= until and not timer.cancelled()]:
@@ -42,7 +42,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
     monkeypatch.setattr(cancellation, "asyncio", clock)
     return clock

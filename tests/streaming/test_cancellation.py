@@ -4,7 +4,7 @@ import pytest
 
 from moot.streaming.cancellation import StopSignal, StreamTimeouts
 from moot.types.events import StopReason
-from tests.streaming.clock import Clock, clock
+from tests.streaming.clock import FakeClock, clock
 
 __all__ = ["clock"]
 
@@ -15,10 +15,10 @@ async def test_silence_ends_the_scope() -> None:
     assert guard.end_reason == "idle"
 
 
-async def test_touching_keeps_it_open_until_the_total(clock: Clock) -> None:
+async def test_touching_keeps_it_open_until_the_total(clock: FakeClock) -> None:
     async with StreamTimeouts(idle=5, total=20) as guard:
         for _ in range(5):
-            clock.go_on(4)
+            clock.advance(4)
             await asyncio.sleep(0)
             guard.record_progress()
     assert (guard.end_reason, clock.time()) == ("total", 20)
@@ -75,12 +75,12 @@ async def test_after_it_ended_nothing_fires() -> None:
     assert guard.end_reason is None
 
 
-async def test_a_slow_reader_is_not_a_silent_provider(clock: Clock) -> None:
+async def test_a_slow_reader_is_not_a_silent_provider(clock: FakeClock) -> None:
     async with StreamTimeouts(idle=2, total=100) as guard:
         with guard.cancellation_shield:
-            clock.go_on(9)
+            clock.advance(9)
             await asyncio.sleep(0)
-        clock.go_on(1.5)
+        clock.advance(1.5)
         await asyncio.sleep(0)
     assert guard.end_reason is None
 

@@ -19,17 +19,17 @@ from moot.streaming.lesson_turn import (
 )
 from moot.streaming.reasoning_tags import TextPiece
 from moot.types.actions import Action, get_action_name
-from moot.types.drawing import DrawText, Open
+from moot.types.drawing import DrawText, OpenWhiteboard
 from moot.types.modes import LessonRole
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, replay_actions
-from tests.whiteboard.ledgers import ACTIONS, WORDS, kept
+from tests.whiteboard.ledgers import ACTIONS, TEXTS, record_actions
 
-BOX = '{"type":"action","name":"wb_draw_shape","params":{"shape":"rectangle","elementId":"box","x":10,"y":10,"width":50,"height":50}}'
-HELLO = '{"type":"text","content":"Hello there."}'
-ARRAY = f'[{HELLO},{BOX},{{"type":"text","content":"A box."}},{{"type":"action","name":"spotlight","params":{{"elementId":"box"}}}},{BOX}]'
+BOX_ITEM = '{"type":"action","name":"wb_draw_shape","params":{"shape":"rectangle","elementId":"box","x":10,"y":10,"width":50,"height":50}}'
+HELLO_ITEM = '{"type":"text","content":"Hello there."}'
+LESSON_ARRAY = f'[{HELLO_ITEM},{BOX_ITEM},{{"type":"text","content":"A box."}},{{"type":"action","name":"spotlight","params":{{"elementId":"box"}}}},{BOX_ITEM}]'
 
 
-def performed(
+def parse_turn(
     *chunks: str, role: LessonRole | None = "student", board: Board = EMPTY_BOARD
 ) -> tuple[LessonTurnParser, list[TextPiece | ActionPerformed | RejectedAction]]:
     act = LessonTurnParser(role, board)
@@ -37,7 +37,7 @@ def performed(
     return act, [*pieces, *act.close()]
 
 
-def told(pieces: Sequence[TextPiece | ActionPerformed | RejectedAction]) -> list[str]:
+def summarize_pieces(pieces: Sequence[TextPiece | ActionPerformed | RejectedAction]) -> list[str]:
     """Tell in short what happened, whatever the way in which speech was cut."""
     lines: list[str] = []
     for piece in pieces:
@@ -53,7 +53,7 @@ def told(pieces: Sequence[TextPiece | ActionPerformed | RejectedAction]) -> list
     return lines
 
 
-WHOLE = [
+EXPECTED_SUMMARY = [
     "says Hello there.",
     "does wb_draw_shape box",
     "says  A box.",
@@ -64,14 +64,14 @@ WHOLE = [
 
 def test_speech_grows_while_it_is_written() -> None:
     act = LessonTurnParser("teacher", EMPTY_BOARD)
-    assert told(act.feed('[{"type":"text","content":"Hello the')) == ["says Hello the"]
-    assert told(act.feed("re.")) == ["says re."]
+    assert summarize_pieces(act.feed('[{"type":"text","content":"Hello the')) == ["says Hello the"]
+    assert summarize_pieces(act.feed("re.")) == ["says re."]
     assert act.text == "Hello there."
 
 
 def test_an_action_is_taken_when_it_is_complete_and_not_before() -> None:
     act = LessonTurnParser("teacher", EMPTY_BOARD)
-    assert act.feed(f"[{BOX[:-1]}") == []
+    assert act.feed(f"[{BOX_ITEM[:-1]}") == []
     (took,) = act.feed("}")
     assert isinstance(took, ActionPerformed)
     assert took.id.startswith("act_")
@@ -79,16 +79,16 @@ def test_an_action_is_taken_when_it_is_complete_and_not_before() -> None:
 
 
 def test_speech_and_actions_come_in_their_order_and_what_cannot_be_done_says_why() -> None:
-    _, pieces = performed(ARRAY)
-    assert told(pieces) == WHOLE
+    _, pieces = parse_turn(LESSON_ARRAY)
+    assert summarize_pieces(pieces) == EXPECTED_SUMMARY
 
 
-@given(st.lists(st.integers(0, len(ARRAY)), max_size=30))
+@given(st.lists(st.integers(0, len(LESSON_ARRAY)), max_size=30))
 def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
-    cuts = [0, *sorted(places), len(ARRAY)]
-    act, pieces = performed(*(ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
-    assert told(pieces) == WHOLE
-    assert act.lesson_items == performed(ARRAY)[0].lesson_items
+    cuts = [0, *sorted(places), len(LESSON_ARRAY)]
+    act, pieces = parse_turn(*(LESSON_ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
+    assert summarize_pieces(pieces) == EXPECTED_SUMMARY
+    assert act.lesson_items == parse_turn(LESSON_ARRAY)[0].lesson_items
 
 
 @pytest.mark.parametrize(
@@ -103,31 +103,31 @@ def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
 )
 def test_what_cannot_be_done_is_left_out_and_the_speech_goes_on(line: dict[str, object], why: str) -> None:
     array = [{"type": "action", **line}, {"type": "text", "content": "Anyway."}]
-    act, pieces = performed(json.dumps(array))
-    dropped, *rest = told(pieces)
+    act, pieces = parse_turn(json.dumps(array))
+    dropped, *rest = summarize_pieces(pieces)
     assert dropped.startswith(why)
     assert rest == ["says Anyway."]
     assert parse_lesson_actions(act.lesson_items) == ()
 
 
 def test_a_very_long_name_is_cut() -> None:
-    _, pieces = performed(json.dumps([{"type": "action", "name": "x" * 5000}]))
+    _, pieces = parse_turn(json.dumps([{"type": "action", "name": "x" * 5000}]))
     (dropped,) = pieces
     assert isinstance(dropped, RejectedAction)
     assert len(dropped.name) == 100
 
 
 def test_what_is_drawn_gets_an_id_that_is_free_on_the_board_as_it_is() -> None:
-    before, _ = performed(f"[{BOX}]")
-    _, pieces = performed(
-        f'[{BOX},{{"type":"action","name":"wb_draw_text","params":{{"content":"a","x":1,"y":1}}}}]',
+    before, _ = parse_turn(f"[{BOX_ITEM}]")
+    _, pieces = parse_turn(
+        f'[{BOX_ITEM},{{"type":"action","name":"wb_draw_text","params":{{"content":"a","x":1,"y":1}}}}]',
         board=before.board,
     )
-    assert told(pieces) == ["does wb_draw_shape box-2", "does wb_draw_text text-1"]
+    assert summarize_pieces(pieces) == ["does wb_draw_shape box-2", "does wb_draw_text text-1"]
 
 
 def test_the_script_is_what_was_performed() -> None:
-    act, _ = performed(f"Sure!\n```json\n{ARRAY}\n```")
+    act, _ = parse_turn(f"Sure!\n```json\n{LESSON_ARRAY}\n```")
     lines = json.loads(act.lesson_items)
     assert [line.get("content") or line["params"]["elementId"] for line in lines] == [
         "Hello there.",
@@ -136,31 +136,31 @@ def test_the_script_is_what_was_performed() -> None:
         "box-2",
     ]
     assert act.text == "Hello there. A box."
-    again, pieces = performed(act.lesson_items)
+    again, pieces = parse_turn(act.lesson_items)
     assert again.lesson_items == act.lesson_items
     assert not any(isinstance(piece, RejectedAction) for piece in pieces)
 
 
 def test_who_does_nothing_leaves_no_script() -> None:
     for nothing in ("", " \n", "[]", '[{"type":"action","name":"wb_dance"}]'):
-        act, _ = performed(nothing)
+        act, _ = parse_turn(nothing)
         assert (act.lesson_items, act.text) == ("", "")
 
 
 @pytest.mark.parametrize("prose", ["I would rather talk.", "See [1] and {this}.", "Speech. " * 500])
 def test_prose_instead_of_an_array_is_said(prose: str) -> None:
-    act, _ = performed(*(prose[at : at + 7] for at in range(0, len(prose), 7)))
+    act, _ = parse_turn(*(prose[at : at + 7] for at in range(0, len(prose), 7)))
     assert act.text.strip() == prose.strip()
     assert json.loads(act.lesson_items) == [{"type": "text", "content": act.text}]
 
 
 def test_an_array_that_breaks_off_keeps_what_was_complete_and_the_words_until_there() -> None:
-    act, pieces = performed(f'[{BOX},{{"type":"text","content":"And th')
-    assert told(pieces) == ["does wb_draw_shape box", "says And th"]
+    act, pieces = parse_turn(f'[{BOX_ITEM},{{"type":"text","content":"And th')
+    assert summarize_pieces(pieces) == ["does wb_draw_shape box", "says And th"]
     assert len(parse_lesson_actions(act.lesson_items)) == 1
 
 
-@given(st.lists(WORDS | ACTIONS, max_size=8))
+@given(st.lists(TEXTS | ACTIONS, max_size=8))
 def test_actions_are_read_out_of_a_script_as_they_were_written_into_it(lines: list[str | Action]) -> None:
     actions = [line for line in lines if not isinstance(line, str)]
     assert parse_lesson_actions(encode_lesson_items(lines)) == tuple(actions)
@@ -168,8 +168,8 @@ def test_actions_are_read_out_of_a_script_as_they_were_written_into_it(lines: li
 
 @given(st.lists(ACTIONS, max_size=8))
 def test_a_script_leads_to_the_board_of_the_act(actions: list[Action]) -> None:
-    settled_ = [entry.action for entry in kept(actions)]
-    act, _ = performed(encode_lesson_items(settled_), role="teacher")
+    settled_ = [entry.action for entry in record_actions(actions)]
+    act, _ = parse_turn(encode_lesson_items(settled_), role="teacher")
     assert (
         replay_actions(
             RecordedAction(action=action) for action in parse_lesson_actions(act.lesson_items or "[]")
@@ -180,24 +180,24 @@ def test_a_script_leads_to_the_board_of_the_act(actions: list[Action]) -> None:
 
 def test_neighbouring_speech_is_written_as_one_item() -> None:
     lines = json.loads(
-        encode_lesson_items(["One, ", "two.", Open(), DrawText(content="x", x=1, y=1), "Three."])
+        encode_lesson_items(["One, ", "two.", OpenWhiteboard(), DrawText(content="x", x=1, y=1), "Three."])
     )
     assert [line["type"] for line in lines] == ["text", "action", "action", "text"]
     assert lines[0]["content"] == "One, two."
 
 
 def test_no_nul_comes_out_however_it_was_written() -> None:
-    act, _ = performed(r'[{"type":"text","content":"no\u0000thing"}]')
+    act, _ = parse_turn(r'[{"type":"text","content":"no\u0000thing"}]')
     assert act.text == "nothing"
 
 
 def test_only_the_speech_of_an_array_is_asked_for() -> None:
-    assert extract_speech(f'[{BOX},{{"type":"text","content":"Look."}}]') == "Look."
+    assert extract_speech(f'[{BOX_ITEM},{{"type":"text","content":"Look."}}]') == "Look."
     assert extract_speech("Just words.") == "Just words."
 
 
 def test_a_sequel_begins_on_the_board_that_was_left_and_both_scripts_are_one() -> None:
-    first, _ = performed(f"[{BOX}]")
+    first, _ = parse_turn(f"[{BOX_ITEM}]")
     second = first.create_successor()
     second.feed(
         '[{"type":"text","content":"A box."},{"type":"action","name":"wb_delete","params":{"elementId":"box"}}]'

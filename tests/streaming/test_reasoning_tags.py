@@ -10,7 +10,7 @@ from moot.streaming.reasoning_tags import (
 )
 
 
-def heard(*chunks: str) -> ReasoningTagParser:
+def parse_chunks(*chunks: str) -> ReasoningTagParser:
     capture = ReasoningTagParser()
     for chunk in chunks:
         capture.feed(chunk)
@@ -18,7 +18,7 @@ def heard(*chunks: str) -> ReasoningTagParser:
     return capture
 
 
-def shown(pieces: list[StreamPiece]) -> str:
+def visible_text(pieces: list[StreamPiece]) -> str:
     """What a reader has on the screen after these pieces."""
     text = ""
     for piece in pieces:
@@ -31,7 +31,7 @@ def shown(pieces: list[StreamPiece]) -> str:
 
 
 def test_thoughts_and_details_leave_the_answer() -> None:
-    capture = heard(
+    capture = parse_chunks(
         "<think>hmm</think>\n\nYes.<details open><summary>Why</summary>Because\nof this.</details> Really."
     )
     assert capture.text == "Yes. Really."
@@ -54,10 +54,10 @@ def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
 
 
 def test_an_unclosed_block_is_captured_at_the_end() -> None:
-    assert heard("Yes.<think>but wh").thoughts == "but wh"
-    assert heard("Yes.<details>small print").details == "small print"
-    assert heard("1 <").text == "1 <"
-    assert heard("a <thi").text == "a <thi"
+    assert parse_chunks("Yes.<think>but wh").thoughts == "but wh"
+    assert parse_chunks("Yes.<details>small print").details == "small print"
+    assert parse_chunks("1 <").text == "1 <"
+    assert parse_chunks("a <thi").text == "a <thi"
 
 
 def test_tags_inside_code_are_only_characters() -> None:
@@ -66,24 +66,24 @@ def test_tags_inside_code_are_only_characters() -> None:
         "The tag `<think>` opens it and `</think>` closes it.",
         "A fence:\n````\n```\n<think>\n```` ends.",
     ):
-        capture = heard(text)
+        capture = parse_chunks(text)
         assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
 
 
 def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
     for thought in ("I could use ``` here, hm.\nSo 4.\n", "it is 5` long ", "two `` ticks "):
-        capture = heard(f"{thought}</think>The answer is 4.")
+        capture = parse_chunks(f"{thought}</think>The answer is 4.")
         assert (capture.text, capture.thoughts) == ("The answer is 4.", thought)
-    capture = heard("see `<think>`")
+    capture = parse_chunks("see `<think>`")
     assert (capture.text, capture.thoughts) == ("see `<think>`", "")
-    capture = heard("see `<think>so")
+    capture = parse_chunks("see `<think>so")
     assert (capture.text, capture.thoughts) == ("see `", "so")
 
 
 def test_a_run_of_ticks_may_be_cut_anywhere() -> None:
     text = "`a``<think>` is one span"
     for cut in range(len(text)):
-        capture = heard(text[:cut], text[cut:])
+        capture = parse_chunks(text[:cut], text[cut:])
         assert (capture.text, capture.thoughts) == (text, ""), cut
 
 
@@ -95,39 +95,39 @@ def test_fences_of_every_shape() -> None:
         "- ```html\n  <details>x</details>\n  ```\nThe answer",
         "1. ```\n<think>\n   ```\nThe answer",
     ):
-        capture = heard(text)
+        capture = parse_chunks(text)
         assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
 
 
 def test_white_space_alone_is_no_answer() -> None:
-    capture = heard(" \n", "\t", " ")
+    capture = parse_chunks(" \n", "\t", " ")
     assert capture.text == ""
-    assert heard("\n\n  indented").text == "  indented"
+    assert parse_chunks("\n\n  indented").text == "  indented"
 
 
 def test_hostile_text_takes_linear_time() -> None:
-    assert heard("<details>" + "<summary>" * 100_000).details == ""
+    assert parse_chunks("<details>" + "<summary>" * 100_000).details == ""
     capture = ReasoningTagParser()
     for _ in range(100_000):
         capture.feed("`")
     capture.close()
     assert len(capture.text) == 100_000
-    assert heard("`" + "<think>" * 20_000 + "` x").text == "`"
+    assert parse_chunks("`" + "<think>" * 20_000 + "` x").text == "`"
     capture = ReasoningTagParser()
     capture.feed("`<think>")
     for _ in range(50_000):
         capture.feed("``a")
     capture.close()
-    assert heard(*[" "] * 1_000_000, "x").text == " " * 1_000_000 + "x"
+    assert parse_chunks(*[" "] * 1_000_000, "x").text == " " * 1_000_000 + "x"
 
 
 def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:
-    capture = heard("it's 5` long\n<think>secret</think>done")
+    capture = parse_chunks("it's 5` long\n<think>secret</think>done")
     assert (capture.text, capture.thoughts) == ("it's 5` long\ndone", "secret")
 
 
 def test_details_may_be_nested_and_other_tags_stay() -> None:
-    capture = heard("<b>a</b><details>x<details>y</details>z</details></details>")
+    capture = parse_chunks("<b>a</b><details>x<details>y</details>z</details></details>")
     assert capture.details == "x<details>y</details>z"
     assert capture.text == "<b>a</b></details>"
 
@@ -140,7 +140,7 @@ def test_text_is_handed_on_at_once() -> None:
     assert capture.feed("b> too") == [TextPiece("<b> too")]
 
 
-MARKS = st.sampled_from(
+TAG_FRAGMENTS = st.sampled_from(
     [
         "<think>",
         "</think>",
@@ -158,19 +158,19 @@ MARKS = st.sampled_from(
 )
 
 
-@given(st.lists(MARKS | st.text(max_size=3), max_size=12), st.data())
+@given(st.lists(TAG_FRAGMENTS | st.text(max_size=3), max_size=12), st.data())
 def test_any_cut_gives_the_same(parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     chunks = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    whole, pieced = heard(text), heard(*chunks)
+    whole, pieced = parse_chunks(text), parse_chunks(*chunks)
     assert pieced.text == whole.text
     assert pieced.thoughts == whole.thoughts
     assert pieced.details == whole.details
 
 
-@given(st.lists(MARKS | st.text(max_size=3), max_size=12))
+@given(st.lists(TAG_FRAGMENTS | st.text(max_size=3), max_size=12))
 def test_what_a_reader_shows_is_what_is_kept(parts: list[str]) -> None:
     capture = ReasoningTagParser()
     pieces = [piece for part in parts for piece in capture.feed(part)] + capture.close()
-    assert shown(pieces) == capture.text
+    assert visible_text(pieces) == capture.text

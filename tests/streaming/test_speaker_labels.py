@@ -6,12 +6,28 @@ from hypothesis import strategies as st
 
 from moot.streaming.speaker_labels import SpeakerLabelFilter, SpeakerLabels, SpeakerNames
 
-NAMES = SpeakerNames("Alpha", ("Beta", "Gamma Ray", "Ada"))
-ALPHABET = ["Alpha", "Beta", "Gamma", " Ray", "Ada", ":", "**", "[", "]", " ", "\n", "/", "yes", "A", "```"]
+SPEAKER_NAMES = SpeakerNames("Alpha", ("Beta", "Gamma Ray", "Ada"))
+TEXT_FRAGMENTS = [
+    "Alpha",
+    "Beta",
+    "Gamma",
+    " Ray",
+    "Ada",
+    ":",
+    "**",
+    "[",
+    "]",
+    " ",
+    "\n",
+    "/",
+    "yes",
+    "A",
+    "```",
+]
 
 
-def heard(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
-    introduction = SpeakerLabelFilter(NAMES, strict=strict)
+def filter_pieces(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
+    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=strict)
     told = "".join(map(introduction.feed, pieces)) + introduction.close()
     assert told == introduction.text
     return introduction
@@ -32,7 +48,7 @@ def heard(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
     ],
 )
 def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
-    assert (heard(text).text, heard(text).impersonated) == (told, None)
+    assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (told, None)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +62,11 @@ def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
     ],
 )
 def test_an_answer_that_begins_with_somebody_elses_label_is_foreign(text: str, name: str) -> None:
-    assert (heard(text).text, heard(text).impersonated) == ("", name)
+    assert (filter_pieces(text).text, filter_pieces(text).impersonated) == ("", name)
 
 
 def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
-    assert heard("Beta: yes\nBeta: no", strict=False).text == "yes\nBeta: no"
+    assert filter_pieces("Beta: yes\nBeta: no", strict=False).text == "yes\nBeta: no"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +85,7 @@ def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
     ],
 )
 def test_other_words_are_told_as_they_are(text: str) -> None:
-    assert (heard(text).text, heard(text).impersonated) == (text, None)
+    assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (text, None)
 
 
 @pytest.mark.parametrize(
@@ -82,27 +98,27 @@ def test_other_words_are_told_as_they_are(text: str) -> None:
     ],
 )
 def test_nothing_waits_longer_than_it_takes_to_tell(pieces: tuple[str, ...], told: list[str]) -> None:
-    introduction = SpeakerLabelFilter(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     assert [introduction.feed(piece) for piece in pieces] == told
 
 
 def test_white_space_without_end_does_not_wait_without_end() -> None:
-    introduction = SpeakerLabelFilter(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     assert len(introduction.feed(" " * 100_000)) == 100_000
 
 
 def test_after_a_retraction_the_answer_begins_anew() -> None:
-    introduction = SpeakerLabelFilter(NAMES, strict=True)
+    introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     introduction.feed("Let me see.")
     introduction.reset_filter()
     assert introduction.feed("Alpha: four") + introduction.close() == introduction.text == "four"
 
 
-@given(st.lists(st.sampled_from(ALPHABET)).map("".join), st.data(), st.booleans())
+@given(st.lists(st.sampled_from(TEXT_FRAGMENTS)).map("".join), st.data(), st.booleans())
 def test_any_cut_gives_the_same(text: str, data: st.DataObject, strict: bool) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    whole, cut = heard(text, strict=strict), heard(*pieces, strict=strict)
+    whole, cut = filter_pieces(text, strict=strict), filter_pieces(*pieces, strict=strict)
     assert (cut.text, cut.impersonated) == (whole.text, whole.impersonated)
     assert text.endswith(whole.text)
     assert strict or whole.impersonated is None

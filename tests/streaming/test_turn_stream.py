@@ -22,27 +22,27 @@ from moot.types.events import (
 )
 from moot.types.faults import make_fault
 from moot.whiteboard.state import EMPTY_BOARD
-from tests.streaming.clock import Clock, clock
-from tests.taking import PATIENT
+from tests.streaming.clock import FakeClock, clock
+from tests.taking import GENEROUS_LIMITS
 
 __all__ = ["clock"]
 
 
-async def said(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list[Chunk], None]:
+async def chunk_stream(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list[Chunk], None]:
     for batch in batches:
         yield batch
     if hang:
         await asyncio.Event().wait()
 
 
-async def turn(
+async def consume_turn(
     stream: AsyncGenerator[list[Chunk], None],
     *,
     stop: StopSignal | None = None,
-    limits: Limits = PATIENT,
-    act: LessonTurnParser | None = None,
+    limits: Limits = GENEROUS_LIMITS,
+    lesson_parser: LessonTurnParser | None = None,
     tools: bool = False,
-    said_before: bool = False,
+    has_spoken: bool = False,
 ) -> tuple[StreamResult, list[Event]]:
     events: list[Event] = []
 
@@ -51,14 +51,21 @@ async def turn(
 
     seat = TurnKey("alpha", "debate", 2)
     result = await consume_stream(
-        stream, seat, stop or StopSignal(), limits, emit, act, has_tools=tools, has_spoken=said_before
+        stream,
+        seat,
+        stop or StopSignal(),
+        limits,
+        emit,
+        lesson_parser,
+        has_tools=tools,
+        has_spoken=has_spoken,
     )
     return result, events
 
 
 async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
-    result, events = await turn(
-        said([Thought("Hm.")], [Text("Yes"), Text(", ")], [Text("so.")], [Usage(5, 3), Done("stop")])
+    result, events = await consume_turn(
+        chunk_stream([Thought("Hm.")], [Text("Yes"), Text(", ")], [Text("so.")], [Usage(5, 3), Done("stop")])
     )
     where: dict[str, Any] = {"participant": "alpha", "stage": "debate", "round": 2}
     assert events == [
@@ -72,20 +79,22 @@ async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
 
 
 async def test_the_first_token_is_the_first_that_is_told() -> None:
-    result, _ = await turn(said([Progress(5)], [Done("stop")]))
+    result, _ = await consume_turn(chunk_stream([Progress(5)], [Done("stop")]))
     assert result.first_token_seconds is None
-    result, _ = await turn(said([Progress(5)], [ToolCall("1", "look", "{}"), Done("tool_calls")]), tools=True)
+    result, _ = await consume_turn(
+        chunk_stream([Progress(5)], [ToolCall("1", "look", "{}"), Done("tool_calls")]), tools=True
+    )
     assert result.first_token_seconds is not None
 
 
 async def test_the_latest_usage_counts() -> None:
-    result, _ = await turn(said([Usage(5, 1)], [Text("x"), Usage(5, 9), Done("stop")]))
+    result, _ = await consume_turn(chunk_stream([Usage(5, 1)], [Text("x"), Usage(5, 9), Done("stop")]))
     assert result.usage == Usage(5, 9)
 
 
 async def test_tool_calls_make_the_result_a_tool_call_and_keep_the_text_before() -> None:
     call = ToolCall("1", "look_up", "{}")
-    result, _ = await turn(said([Text("Let me look."), call, Done("tool_calls")]))
+    result, _ = await consume_turn(chunk_stream([Text("Let me look."), call, Done("tool_calls")]))
     assert (result.status, result.text, result.tool_calls) == ("tool_call", "Let me look.", (call,))
 
 
@@ -99,29 +108,31 @@ async def test_what_came_before_calls_is_handed_back_as_it_came_signatures_and_a
         Text("Let "),
         Text("me."),
     ]
-    result, _ = await turn(said(came[:3], [*came[3:], call, Done("stop")]), tools=True)
+    result, _ = await consume_turn(chunk_stream(came[:3], [*came[3:], call, Done("stop")]), tools=True)
     assert result.parts == (Thought("Hm.", "proof"), Thought("And?"), Text("Let me."), call)
 
 
 async def test_calls_alone_are_an_answer_where_there_are_tools() -> None:
     call = ToolCall("1", "look_up", "{}")
-    result, _ = await turn(said([call, Done("tool_calls")]), tools=True)
+    result, _ = await consume_turn(chunk_stream([call, Done("tool_calls")]), tools=True)
     assert (result.status, result.tool_calls) == ("tool_call", (call,))
 
 
 async def test_nothing_is_an_answer_to_somebody_who_has_said_something_before() -> None:
-    result, _ = await turn(said([Done("stop")]), said_before=True)
+    result, _ = await consume_turn(chunk_stream([Done("stop")]), has_spoken=True)
     assert (result.status, result.text) == ("completed", "")
 
 
 async def test_tools_are_not_called_after_a_failure() -> None:
-    result, _ = await turn(said([ToolCall("1", "look_up", "{}"), Failed(make_fault("network", "broke"))]))
+    result, _ = await consume_turn(
+        chunk_stream([ToolCall("1", "look_up", "{}"), Failed(make_fault("network", "broke"))])
+    )
     assert (result.status, result.tool_calls) == ("error", ())
 
 
 @pytest.mark.parametrize("hang", [True, False])
 async def test_silence_times_out_and_keeps_what_came(hang: bool) -> None:
-    result, _ = await turn(said([Text("half an ans")], hang=hang), limits=Limits(idle=0.02))
+    result, _ = await consume_turn(chunk_stream([Text("half an ans")], hang=hang), limits=Limits(idle=0.02))
     assert result.text == "half an ans"
     assert result.status == ("timeout" if hang else "error")
     assert result.fault is not None
@@ -134,7 +145,7 @@ async def test_usage_and_empty_batches_are_not_content() -> None:
             yield [Usage(1, 1)]
             await asyncio.sleep(0.001)
 
-    result, _ = await turn(busy_saying_nothing(), limits=Limits(idle=0.05))
+    result, _ = await consume_turn(busy_saying_nothing(), limits=Limits(idle=0.05))
     assert result.status == "timeout"
 
 
@@ -144,7 +155,7 @@ async def test_an_answer_may_not_take_for_ever() -> None:
             yield [Text("blah ")]
             await asyncio.sleep(0.001)
 
-    result, _ = await turn(chatter(), limits=Limits(idle=1, total=0.05))
+    result, _ = await consume_turn(chatter(), limits=Limits(idle=1, total=0.05))
     assert (result.status, result.text[:5]) == ("timeout", "blah ")
 
 
@@ -153,7 +164,7 @@ async def test_an_answer_may_not_be_endless() -> None:
         while True:
             yield [Text("x" * 1000)]
 
-    result, _ = await turn(flood(), limits=Limits(characters=10_000))
+    result, _ = await consume_turn(flood(), limits=Limits(characters=10_000))
     assert result.status == "error"
     assert result.fault is not None
     assert not result.fault.retryable
@@ -171,7 +182,7 @@ async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
         finally:
             closed.set()
 
-    result, events = await turn(slow(), stop=stop)
+    result, events = await consume_turn(slow(), stop=stop)
     assert (result.status, result.text, result.fault) == ("stopped_by_user", "so far", None)
     assert closed.is_set()
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
@@ -180,7 +191,7 @@ async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
 async def test_a_stop_before_the_start_asks_nobody() -> None:
     stop = StopSignal()
     stop.request_stop("follow_up_interrupt")
-    result, events = await turn(said(hang=True), stop=stop)
+    result, events = await consume_turn(chunk_stream(hang=True), stop=stop)
     assert (result.status, events) == ("follow_up_interrupt", [])
 
 
@@ -190,7 +201,9 @@ async def test_a_stop_that_races_completion_gives_one_of_the_two() -> None:
     async def emit(_: list[Event]) -> None:
         stop.request_stop()
 
-    finished = await consume_stream(said([Text("all"), Done("stop")]), TurnKey("a"), stop, PATIENT, emit)
+    finished = await consume_stream(
+        chunk_stream([Text("all"), Done("stop")]), TurnKey("a"), stop, GENEROUS_LIMITS, emit
+    )
     assert (finished.status, finished.text) == ("completed", "all")
 
 
@@ -202,7 +215,9 @@ async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None
         await asyncio.sleep(0.01)
         told.extend(events)
 
-    result = await consume_stream(said([Text("kept")], hang=True), TurnKey("a"), stop, PATIENT, slow_reader)
+    result = await consume_stream(
+        chunk_stream([Text("kept")], hang=True), TurnKey("a"), stop, GENEROUS_LIMITS, slow_reader
+    )
     assert (result.status, result.text) == ("stopped_by_user", "kept")
     assert [e.text for e in told if isinstance(e, TextDelta)] == ["kept"]
 
@@ -221,7 +236,7 @@ async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None
     ],
 )
 async def test_endings(chunks: list[Chunk], status: str, kind: str | None) -> None:
-    result, _ = await turn(said(chunks))
+    result, _ = await consume_turn(chunk_stream(chunks))
     assert result.status == status
     assert (result.fault.kind if result.fault else None) == kind
 
@@ -231,7 +246,7 @@ async def test_a_mistake_of_ours_is_not_tried_again() -> None:
         yield [Text("so far")]
         raise KeyError("seat")
 
-    result, _ = await turn(broken())
+    result, _ = await consume_turn(broken())
     assert (result.status, result.text) == ("error", "so far")
     assert result.fault == make_fault(
         "api_error", "A mistake in Moot itself ended this turn (KeyError).", retryable=False
@@ -239,51 +254,53 @@ async def test_a_mistake_of_ours_is_not_tried_again() -> None:
 
 
 async def test_nul_and_lone_surrogates_are_cleaned() -> None:
-    result, events = await turn(said([Text("a\0b \ud800c"), Thought("\0"), Done("stop")]))
+    result, events = await consume_turn(chunk_stream([Text("a\0b \ud800c"), Thought("\0"), Done("stop")]))
     assert result.text == "ab \ufffdc"
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
 
 
 async def test_retracted_text_comes_again_as_thought() -> None:
-    result, events = await turn(said([Text("pondering")], [Text("</think>Yes.")], [Done("stop")]))
+    result, events = await consume_turn(
+        chunk_stream([Text("pondering")], [Text("</think>Yes.")], [Done("stop")])
+    )
     assert [type(e) for e in events] == [TextDelta, TextRetracted, ThoughtDelta, TextDelta]
     assert (result.text, result.thoughts) == ("Yes.", "pondering")
 
 
 async def test_what_was_held_back_is_told_at_the_end() -> None:
-    result, events = await turn(said([Text("1 <")], [Done("stop")]))
+    result, events = await consume_turn(chunk_stream([Text("1 <")], [Done("stop")]))
     assert result.text == "1 <"
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "1 <"
 
 
-async def test_content_that_is_only_captured_is_progress_too(clock: Clock) -> None:
+async def test_content_that_is_only_captured_is_progress_too(clock: FakeClock) -> None:
     async def small_print() -> AsyncGenerator[list[Chunk], None]:
         yield [Text("Yes.<details>")]
         for _ in range(8):
-            clock.go_on(0.2)
+            clock.advance(0.2)
             await asyncio.sleep(0)
             yield [Text("so ")]
         yield [Text("</details>"), Done("stop")]
 
-    result, _ = await turn(small_print(), limits=Limits(idle=1.0))
+    result, _ = await consume_turn(small_print(), limits=Limits(idle=1.0))
     assert (result.status, result.text) == ("completed", "Yes.")
     assert result.details.startswith("so so")
 
 
-OPEN = '{"type":"action","name":"wb_open","params":{}}'
-TAGGED = '[{"type":"text","content":"Write <details>x</details> and <think>y</think>."}]'
-THOUGHT = f"<think>a < b, so [1] <b>is</b> `it`</think>\n{TAGGED}"
+OPEN_ITEM = '{"type":"action","name":"wb_open","params":{}}'
+TAGGED_ARRAY = '[{"type":"text","content":"Write <details>x</details> and <think>y</think>."}]'
+THOUGHT_AND_ARRAY = f"<think>a < b, so [1] <b>is</b> `it`</think>\n{TAGGED_ARRAY}"
 
 
-def cut(text: str, places: list[int]) -> list[list[Chunk]]:
+def split_text(text: str, places: list[int]) -> list[list[Chunk]]:
     cuts = [0, *sorted(places), len(text)]
     return [[Text(text[start:end])] for start, end in itertools.pairwise(cuts)]
 
 
 async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
-    array = f'[{OPEN},{{"type":"text","content":"Look."}},{{"type":"action","name":"laser"}}]'
-    result, events = await turn(
-        said([Text(array)], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    array = f'[{OPEN_ITEM},{{"type":"text","content":"Look."}},{{"type":"action","name":"laser"}}]'
+    result, events = await consume_turn(
+        chunk_stream([Text(array)], [Done("stop")]), lesson_parser=LessonTurnParser("student", EMPTY_BOARD)
     )
     taken, spoken, dropped = events
     assert isinstance(taken, ActionTaken)
@@ -292,30 +309,32 @@ async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
     assert {event.turn_key for event in (taken, dropped)} == {TurnKey("alpha", "debate", 2)}
     assert dropped.name == "laser"
     assert (result.status, result.text) == ("completed", "Look.")
-    assert result.lesson_items == f'[{OPEN},{{"type":"text","content":"Look."}}]'
+    assert result.lesson_items == f'[{OPEN_ITEM},{{"type":"text","content":"Look."}}]'
 
 
 async def test_an_act_without_a_word_is_an_answer() -> None:
-    result, _ = await turn(
-        said([Text(f"[{OPEN}]")], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    result, _ = await consume_turn(
+        chunk_stream([Text(f"[{OPEN_ITEM}]")], [Done("stop")]),
+        lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
     )
-    assert (result.status, result.text, result.lesson_items) == ("completed", "", f"[{OPEN}]")
+    assert (result.status, result.text, result.lesson_items) == ("completed", "", f"[{OPEN_ITEM}]")
 
 
 @pytest.mark.parametrize("nothing", ["", "[]", "<think>Hm.</think>", '[{"type":"action","name":"dance"}]'])
 async def test_an_act_in_which_nothing_happens_is_no_answer(nothing: str) -> None:
-    result, _ = await turn(
-        said([Text(nothing)], [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    result, _ = await consume_turn(
+        chunk_stream([Text(nothing)], [Done("stop")]), lesson_parser=LessonTurnParser("student", EMPTY_BOARD)
     )
     assert (result.status, result.lesson_items) == ("empty_response", "")
 
 
-@given(st.lists(st.integers(0, len(THOUGHT)), max_size=20))
+@given(st.lists(st.integers(0, len(THOUGHT_AND_ARRAY)), max_size=20))
 async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_any_cut(
     places: list[int],
 ) -> None:
-    result, events = await turn(
-        said(*cut(THOUGHT, places), [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    result, events = await consume_turn(
+        chunk_stream(*split_text(THOUGHT_AND_ARRAY, places), [Done("stop")]),
+        lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
     )
     assert result.thoughts == "a < b, so [1] <b>is</b> `it`"
     assert result.text == "Write <details>x</details> and <think>y</think>."
@@ -324,18 +343,20 @@ async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_an
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
 
 
-@given(st.lists(st.integers(0, len(TAGGED)), max_size=20))
+@given(st.lists(st.integers(0, len(TAGGED_ARRAY)), max_size=20))
 async def test_tags_in_an_array_without_thoughts_are_characters_in_any_cut(places: list[int]) -> None:
-    result, _ = await turn(
-        said(*cut(TAGGED, places), [Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    result, _ = await consume_turn(
+        chunk_stream(*split_text(TAGGED_ARRAY, places), [Done("stop")]),
+        lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
     )
     assert result.text == "Write <details>x</details> and <think>y</think>."
     assert (result.thoughts, result.details) == ("", "")
 
 
 async def test_thoughts_that_a_provider_tells_apart_are_no_part_of_an_act() -> None:
-    result, _ = await turn(
-        said([Thought("Hm [")], [Text(TAGGED), Done("stop")]), act=LessonTurnParser("student", EMPTY_BOARD)
+    result, _ = await consume_turn(
+        chunk_stream([Thought("Hm [")], [Text(TAGGED_ARRAY), Done("stop")]),
+        lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
     )
     assert (result.thoughts, result.text[:5]) == ("Hm [", "Write")
 
@@ -344,10 +365,10 @@ async def test_an_act_that_is_stopped_keeps_what_was_said_and_done() -> None:
     stop = StopSignal()
 
     async def words() -> AsyncGenerator[list[Chunk], None]:
-        yield [Text(f'[{OPEN},{{"type":"text","content":"And th')]
+        yield [Text(f'[{OPEN_ITEM},{{"type":"text","content":"And th')]
         stop.request_stop()
         await asyncio.Event().wait()
 
-    result, _ = await turn(words(), stop=stop, act=LessonTurnParser("student", EMPTY_BOARD))
+    result, _ = await consume_turn(words(), stop=stop, lesson_parser=LessonTurnParser("student", EMPTY_BOARD))
     assert result.status == "stopped_by_user"
-    assert result.lesson_items == f'[{OPEN},{{"type":"text","content":"And th"}}]'
+    assert result.lesson_items == f'[{OPEN_ITEM},{{"type":"text","content":"And th"}}]'

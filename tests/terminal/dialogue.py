@@ -19,62 +19,62 @@ from moot.types.events import (
 from moot.types.faults import Fault, make_fault
 from moot.types.participants import make_participants
 
-REJECTED = make_fault("auth", "Key rejected for openai (HTTP 401).")
-BROKE = make_fault("network", "The connection broke.")
-HOSTILE = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\x08\x7fe\rf\tg\nh"
-HARMLESS = "a[31mb]0;titlec2Jdef\tg\nh"
+KEY_REJECTED = make_fault("auth", "Key rejected for openai (HTTP 401).")
+CONNECTION_BROKE = make_fault("network", "The connection broke.")
+HOSTILE_TEXT = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\x08\x7fe\rf\tg\nh"
+STRIPPED_TEXT = "a[31mb]0;titlec2Jdef\tg\nh"
 
 
-class Screen(StringIO):
+class FakeTerminal(StringIO):
     """A terminal, as far as a reader can tell."""
 
     def isatty(self) -> bool:
         return True
 
 
-def sits_down(*models: str) -> Event:
+def run_started(*models: str) -> Event:
     return RunStarted(participants=make_participants(models))
 
 
-def opens(round: int) -> Event:
+def round_started(round: int) -> Event:
     return StageStarted(stage="round", round=round)
 
 
-def begins(who: str, model: str = "a/one", attempt: int = 1) -> Event:
-    return TurnStarted(participant=who, stage="answer", round=0, attempt=attempt, model=model)
+def turn_started(participant: str, model: str = "a/one", attempt: int = 1) -> Event:
+    return TurnStarted(participant=participant, stage="answer", round=0, attempt=attempt, model=model)
 
 
-def says(who: str, text: str) -> Event:
-    return TextDelta(participant=who, stage="answer", round=0, text=text)
+def text_delta(participant: str, text: str) -> Event:
+    return TextDelta(participant=participant, stage="answer", round=0, text=text)
 
 
-def thinks(who: str, text: str) -> Event:
-    return ThoughtDelta(participant=who, stage="answer", round=0, text=text)
+def thought_delta(participant: str, text: str) -> Event:
+    return ThoughtDelta(participant=participant, stage="answer", round=0, text=text)
 
 
-def retracts(who: str) -> Event:
-    return TextRetracted(participant=who, stage="answer", round=0)
+def text_retracted(participant: str) -> Event:
+    return TextRetracted(participant=participant, stage="answer", round=0)
 
 
-def notice(message: str, who: str | None = None) -> Event:
-    return Notice(kind="retry", message=message, participant=who)
+def notice_event(message: str, participant: str | None = None) -> Event:
+    return Notice(kind="retry", message=message, participant=participant)
 
 
-def ends(
-    who: str,
+def turn_ended(
+    participant: str,
     text: str = "",
     *,
     details: str = "",
     model: str = "a/one",
     status: TurnStatus = "completed",
     finish: FinishReason | None = "stop",
-    trouble: Fault | None = None,
+    error: Fault | None = None,
     usage: Usage | None = None,
     cost: float | None = 0.0,
     first_token: float | None = 0.5,
 ) -> TurnEnded:
     return TurnEnded(
-        participant=who,
+        participant=participant,
         stage="answer",
         round=0,
         status=status,
@@ -83,7 +83,7 @@ def ends(
         usage=usage or Usage(10, 20),
         cost=cost,
         finish=finish,
-        fault=trouble,
+        fault=error,
         first_token=first_token,
         latency=2.0,
     )

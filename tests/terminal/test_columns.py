@@ -10,26 +10,26 @@ from moot.types.events import Event, RunEnded
 from moot.types.faults import make_fault
 from moot.types.participants import make_participants
 from tests.terminal.dialogue import (
-    BROKE,
-    HARMLESS,
-    HOSTILE,
-    REJECTED,
-    begins,
-    ends,
-    notice,
-    opens,
-    retracts,
-    says,
-    sits_down,
-    thinks,
+    CONNECTION_BROKE,
+    HOSTILE_TEXT,
+    KEY_REJECTED,
+    STRIPPED_TEXT,
+    notice_event,
+    round_started,
+    run_started,
+    text_delta,
+    text_retracted,
+    thought_delta,
+    turn_ended,
+    turn_started,
 )
-from tests.terminal.findings import FOUND, debated, opens_stage
+from tests.terminal.findings import ANALYSIS_EVENTS, debate_events, stage_started
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-OPENING = (sits_down("a/one", "b/two"), begins("alpha", "a/one"), begins("beta", "b/two"))
+STARTED_TURNS = (run_started("a/one", "b/two"), turn_started("alpha", "a/one"), turn_started("beta", "b/two"))
 
 
-def screen(*events: Event, width: int = 100, height: int = 20) -> str:
+def render_terminal(*events: Event, width: int = 100, height: int = 20) -> str:
     """Return all that was written to a terminal, with its last live picture and then the whole answers."""
     file = StringIO()
     live = LiveColumns(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
@@ -39,44 +39,47 @@ def screen(*events: Event, width: int = 100, height: int = 20) -> str:
     return file.getvalue()
 
 
-def shown(*events: Event, width: int = 100, height: int = 20) -> str:
-    return ESCAPES.sub("", screen(*events, width=width, height=height))
+def render_text(*events: Event, width: int = 100, height: int = 20) -> str:
+    return ESCAPES.sub("", render_terminal(*events, width=width, height=height))
 
 
 def lines_with(text: str, *words: str) -> list[str]:
     return [line for line in text.splitlines() if all(word in line for word in words)]
 
 
-SPEAKING = (*OPENING, says("alpha", "Round tables."), says("beta", "Square tables."))
+SPEAKING_EVENTS = (*STARTED_TURNS, text_delta("alpha", "Round tables."), text_delta("beta", "Square tables."))
 
 
 def test_a_wide_screen_has_columns() -> None:
-    picture = shown(*SPEAKING, width=100)
+    picture = render_text(*SPEAKING_EVENTS, width=100)
     assert lines_with(picture, "Alpha · a/one", "Beta · b/two")
     assert lines_with(picture, "Round tables.", "Square tables.")
 
 
 def test_a_narrow_screen_has_one_below_the_other() -> None:
-    picture = shown(*SPEAKING, width=60)
+    picture = render_text(*SPEAKING_EVENTS, width=60)
     assert not lines_with(picture, "Alpha · a/one", "Beta · b/two")
     assert picture.index("Round tables.") < picture.index("Beta · b/two") < picture.index("Square tables.")
 
 
 def test_columns_turn_into_blocks_where_they_get_too_narrow() -> None:
-    assert lines_with(shown(*SPEAKING, width=72), "Alpha", "Beta")
-    assert not lines_with(shown(*SPEAKING, width=71), "Alpha", "Beta")
+    assert lines_with(render_text(*SPEAKING_EVENTS, width=72), "Alpha", "Beta")
+    assert not lines_with(render_text(*SPEAKING_EVENTS, width=71), "Alpha", "Beta")
 
 
 def test_a_lane_shows_what_its_participant_is_doing() -> None:
-    picture = shown(*OPENING, thinks("beta", "Hm."), says("alpha", "Round."))
+    picture = render_text(*STARTED_TURNS, thought_delta("beta", "Hm."), text_delta("alpha", "Round."))
     assert lines_with(picture, "speaking", "thinking")
     assert "Hm." not in picture
 
 
 def test_in_the_end_there_are_the_whole_answers_in_the_order_of_asking() -> None:
     long = "\n\n".join(f"Line {number}." for number in range(200))
-    picture = shown(
-        *OPENING, ends("beta", "Square.", model="b/two"), ends("alpha", long), RunEnded(status="completed")
+    picture = render_text(
+        *STARTED_TURNS,
+        turn_ended("beta", "Square.", model="b/two"),
+        turn_ended("alpha", long),
+        RunEnded(status="completed"),
     )
     places = [picture.rindex(words) for words in ("Alpha", "Line 0.", "Line 199.", "Beta", "Square.")]
     assert places == sorted(places)
@@ -84,43 +87,57 @@ def test_in_the_end_there_are_the_whole_answers_in_the_order_of_asking() -> None
 
 
 def test_details_follow_the_answer() -> None:
-    picture = shown(*OPENING, ends("alpha", "Round.", details="Because everyone sees everyone."))
+    picture = render_text(
+        *STARTED_TURNS, turn_ended("alpha", "Round.", details="Because everyone sees everyone.")
+    )
     assert picture.index("Round.") < picture.index("Because everyone sees everyone.")
 
 
 def test_an_error_is_shown_in_its_lane() -> None:
-    picture = shown(
-        *OPENING,
-        ends("alpha", status="failed", finish=None, trouble=REJECTED),
-        ends("beta", "Squ", model="b/two", status="partial", finish=None, trouble=BROKE),
+    picture = render_text(
+        *STARTED_TURNS,
+        turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED),
+        turn_ended("beta", "Squ", model="b/two", status="partial", finish=None, error=CONNECTION_BROKE),
     )
-    words = ("Alpha", REJECTED.message, "Beta", "Squ", f"{BROKE.message} What came is kept above.")
+    words = (
+        "Alpha",
+        KEY_REJECTED.message,
+        "Beta",
+        "Squ",
+        f"{CONNECTION_BROKE.message} What came is kept above.",
+    )
     places = [picture.rindex(word) for word in words]
     assert places == sorted(places)
     assert lines_with(picture, "failed", "partial")
 
 
 def test_a_run_that_was_stopped_says_so() -> None:
-    picture = shown(*OPENING, ends("alpha", "Rou", status="stopped", finish=None))
+    picture = render_text(*STARTED_TURNS, turn_ended("alpha", "Rou", status="stopped", finish=None))
     assert picture.rindex("Rou") < picture.rindex("Stopped.") < picture.rindex("Beta")
 
 
 def test_the_model_that_answers_is_named() -> None:
-    picture = shown(
-        *OPENING, begins("alpha", "z/fallback", attempt=2), ends("alpha", "Round.", model="z/fallback")
+    picture = render_text(
+        *STARTED_TURNS,
+        turn_started("alpha", "z/fallback", attempt=2),
+        turn_ended("alpha", "Round.", model="z/fallback"),
     )
     assert "Alpha · z/fallback" in picture
     assert picture.rindex("Alpha · z/fallback") > picture.rfind("Alpha · a/one")
 
 
 def test_a_notice_says_whom_it_is_about() -> None:
-    assert "Beta: Trying again." in shown(*OPENING, notice("Trying again.", "beta"))
+    assert "Beta: Trying again." in render_text(*STARTED_TURNS, notice_event("Trying again.", "beta"))
 
 
 @pytest.mark.parametrize("width", [100, 40])
 def test_a_screen_is_not_steered_by_a_model(width: int) -> None:
-    written = screen(
-        *OPENING, says("alpha", HOSTILE), thinks("beta", HOSTILE), ends("alpha", HOSTILE), width=width
+    written = render_terminal(
+        *STARTED_TURNS,
+        text_delta("alpha", HOSTILE_TEXT),
+        thought_delta("beta", HOSTILE_TEXT),
+        turn_ended("alpha", HOSTILE_TEXT),
+        width=width,
     )
     assert "title" in written
     assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in written] == []
@@ -128,17 +145,17 @@ def test_a_screen_is_not_steered_by_a_model(width: int) -> None:
 
 def test_more_participants_than_colours_and_a_small_screen_are_shown_all_the_same() -> None:
     models = tuple(f"m/{number}" for number in range(9))
-    picture = shown(sits_down(*models), ends("alpha", "First."), width=20, height=5)
+    picture = render_text(run_started(*models), turn_ended("alpha", "First."), width=20, height=5)
     assert "Iota · m/8" in picture
 
 
 def test_the_cursor_is_there_again_afterwards() -> None:
-    written = screen(*SPEAKING)
+    written = render_terminal(*SPEAKING_EVENTS)
     assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
 
 
 def test_a_run_that_never_began_shows_nothing() -> None:
-    assert screen() == ""
+    assert render_terminal() == ""
 
 
 @pytest.mark.parametrize(
@@ -146,30 +163,30 @@ def test_a_run_that_never_began_shows_nothing() -> None:
     [("use the <head> tag", "<head>"), ("List<String> x", "<String>"), ("<div>\nhello\n</div>", "hello")],
 )
 def test_nothing_of_an_answer_is_taken_for_markup(text: str, kept: str) -> None:
-    assert kept in shown(sits_down("a/one", "b/two"), ends("alpha", text))
+    assert kept in render_text(run_started("a/one", "b/two"), turn_ended("alpha", text))
 
 
 def test_lines_stay_lines() -> None:
-    assert "red Violets" not in shown(
-        sits_down("a/one", "b/two"), ends("alpha", "Roses are red\nViolets are blue")
+    assert "red Violets" not in render_text(
+        run_started("a/one", "b/two"), turn_ended("alpha", "Roses are red\nViolets are blue")
     )
 
 
 def test_a_run_that_was_cut_short_leaves_what_came() -> None:
-    text = shown(sits_down("a/one", "b/two"), begins("alpha"), says("alpha", "Rou"))
+    text = render_text(run_started("a/one", "b/two"), turn_started("alpha"), text_delta("alpha", "Rou"))
     assert "Rou" in text[text.rindex("Alpha") :]
 
 
 def test_a_screen_is_not_steered_by_an_error_either() -> None:
     steering = make_fault("api_error", "x failed: \x1b]0;title\x07.")
-    events = (sits_down("a/one", "b/two"), notice("\x1b]0;t", "alpha"))
-    assert "\x1b]" not in screen(*events, ends("alpha", status="failed", trouble=steering))
+    events = (run_started("a/one", "b/two"), notice_event("\x1b]0;t", "alpha"))
+    assert "\x1b]" not in render_terminal(*events, turn_ended("alpha", status="failed", error=steering))
 
 
-def followed(*events: Event, keep: int = 100) -> Column:
+def follow_column(*events: Event, max_chars: int = 100) -> Column:
     columns = columns_for(make_participants(("a/one", "b/two")))
     for event in events:
-        update_columns(columns, event, keep)
+        update_columns(columns, event, max_chars)
     return columns["alpha"]
 
 
@@ -180,40 +197,52 @@ class TestColumns:
         assert len({column.style for column in list(columns.values())[:6]}) == 6
 
     def test_a_column_says_what_its_participant_is_doing(self) -> None:
-        assert followed().state == "waiting"
-        assert followed(begins("alpha"), thinks("alpha", "Hm.")).state == "thinking"
-        assert followed(begins("alpha"), says("alpha", "Rou")).state == "speaking"
-        assert followed(begins("alpha"), ends("alpha", "Round.")).state == "completed"
+        assert follow_column().state == "waiting"
+        assert follow_column(turn_started("alpha"), thought_delta("alpha", "Hm.")).state == "thinking"
+        assert follow_column(turn_started("alpha"), text_delta("alpha", "Rou")).state == "speaking"
+        assert follow_column(turn_started("alpha"), turn_ended("alpha", "Round.")).state == "completed"
 
     def test_what_one_says_is_not_in_the_column_of_another(self) -> None:
-        assert followed(says("beta", "Square."), says("alpha", "Round.")).tail == "Round."
+        assert follow_column(text_delta("beta", "Square."), text_delta("alpha", "Round.")).tail == "Round."
 
     def test_a_turn_that_starts_again_starts_empty(self) -> None:
-        column = followed(begins("alpha"), says("alpha", "Squ"), begins("alpha", "z/fallback", attempt=2))
+        column = follow_column(
+            turn_started("alpha"), text_delta("alpha", "Squ"), turn_started("alpha", "z/fallback", attempt=2)
+        )
         assert (column.tail, column.state, column.model) == ("", "waiting", "z/fallback")
 
     def test_text_that_was_thought_disappears(self) -> None:
-        assert followed(says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round.")).tail == "Round."
+        assert (
+            follow_column(
+                text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round.")
+            ).tail
+            == "Round."
+        )
 
     def test_only_the_end_of_a_long_answer_is_kept(self) -> None:
-        assert followed(*(says("alpha", c) for c in "abcdef"), keep=3).tail == "def"
+        assert follow_column(*(text_delta("alpha", c) for c in "abcdef"), max_chars=3).tail == "def"
 
     def test_control_characters_are_left_out(self) -> None:
-        assert followed(says("alpha", HOSTILE)).tail == HARMLESS
+        assert follow_column(text_delta("alpha", HOSTILE_TEXT)).tail == STRIPPED_TEXT
 
 
 def test_where_it_is_narrow_the_room_goes_to_those_who_still_speak() -> None:
     models = [f"a/{n}" for n in range(5)]
     long = "\n".join(f"line {n}" for n in range(30))
-    events = [sits_down(*models), *(ends(who, "Done.") for who in ("alpha", "beta", "gamma", "delta"))]
-    text = shown(*events, begins("epsilon", "a/4"), says("epsilon", long), width=80, height=24)
+    events = [
+        run_started(*models),
+        *(turn_ended(who, "Done.") for who in ("alpha", "beta", "gamma", "delta")),
+    ]
+    text = render_text(
+        *events, turn_started("epsilon", "a/4"), text_delta("epsilon", long), width=80, height=24
+    )
     live = text[: text.index("line 29") + 40]
     assert "line 20" in live
     assert len(lines_with(live, "completed")) >= 4
 
 
 def test_more_participants_than_fit_are_named_all_the_same() -> None:
-    text = shown(sits_down(*(f"a/{n}" for n in range(12))), width=60, height=20)
+    text = render_text(run_started(*(f"a/{n}" for n in range(12))), width=60, height=20)
     assert "Mu · a/11" in text
 
 
@@ -226,14 +255,30 @@ def test_waiting_is_counted() -> None:
 class TestRounds:
     """A discussion in turns: one speaks, and what the others said stands above."""
 
-    ALPHA = (opens(0), begins("alpha"), says("alpha", "Round tables."), ends("alpha", "Round tables."))
-    BETA = (begins("beta", "b/two"), says("beta", "Square tables."), ends("beta", "Square.", model="b/two"))
-    AGAIN = (opens(1), begins("alpha"), says("alpha", "Still round."), ends("alpha", "Still round."))
+    ALPHA_TURN = (
+        round_started(0),
+        turn_started("alpha"),
+        text_delta("alpha", "Round tables."),
+        turn_ended("alpha", "Round tables."),
+    )
+    BETA_TURN = (
+        turn_started("beta", "b/two"),
+        text_delta("beta", "Square tables."),
+        turn_ended("beta", "Square.", model="b/two"),
+    )
+    SECOND_ROUND = (
+        round_started(1),
+        turn_started("alpha"),
+        text_delta("alpha", "Still round."),
+        turn_ended("alpha", "Still round."),
+    )
 
     def test_it_reads_from_top_to_bottom_and_nothing_is_printed_twice(self) -> None:
         file = StringIO()
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
-        live.apply_events([sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA, *self.AGAIN])
+        live.apply_events(
+            [run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN, *self.SECOND_ROUND]
+        )
         live.close()
         assert ESCAPES.sub("", file.getvalue()) == snapshot("""\
 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
@@ -252,47 +297,54 @@ Still round.
 """)
 
     def test_only_whoever_speaks_is_drawn(self) -> None:
-        picture = drawn(sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA[:2])
+        picture = render_live_view(run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN[:2])
         assert "Square tables." in picture
         assert "Beta · b/two" in picture
         assert "Alpha" not in picture
         assert "Round tables." not in picture
 
     def test_between_two_turns_nothing_is_drawn(self) -> None:
-        assert drawn(sits_down("a/one", "b/two"), *self.ALPHA).strip() == ""
+        assert render_live_view(run_started("a/one", "b/two"), *self.ALPHA_TURN).strip() == ""
 
     def test_what_has_ended_is_off_the_live_view_when_it_is_written_out(self) -> None:
         file = StringIO()
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
-        live([sits_down("a/one", "b/two"), *self.ALPHA[:3]])
+        live([run_started("a/one", "b/two"), *self.ALPHA_TURN[:3]])
         live._live.refresh()
         assert "╰" in file.getvalue()  # the edge of what is drawn live
-        live([self.ALPHA[3]])
+        live([self.ALPHA_TURN[3]])
         _, _, below = file.getvalue().rpartition("\nRound tables.")
         live.close()
         assert "╰" not in below
 
     def test_those_who_speak_at_the_same_time_are_written_out_together(self) -> None:
-        both = (opens(0), begins("alpha"), begins("beta", "b/two"))
-        events = (sits_down("a/one", "b/two"), *both, ends("beta", "Square.", model="b/two"))
-        assert "Square." not in shown_before_the_end(*events)
-        written = shown_before_the_end(*events, ends("alpha", "Round."))
+        both = (round_started(0), turn_started("alpha"), turn_started("beta", "b/two"))
+        events = (run_started("a/one", "b/two"), *both, turn_ended("beta", "Square.", model="b/two"))
+        assert "Square." not in printed_before_close(*events)
+        written = printed_before_close(*events, turn_ended("alpha", "Round."))
         assert written.index("Round.") < written.index("Square.")
 
     def test_one_who_could_not_be_asked_stands_in_its_place(self) -> None:
-        refused = ends("alpha", status="failed", finish=None, trouble=REJECTED)
-        written = shown_before_the_end(sits_down("a/one", "b/two"), opens(0), refused, *self.BETA)
-        assert written.index(REJECTED.message) < written.index("Square.")
+        refused = turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED)
+        written = printed_before_close(
+            run_started("a/one", "b/two"), round_started(0), refused, *self.BETA_TURN
+        )
+        assert written.index(KEY_REJECTED.message) < written.index("Square.")
 
     def test_a_turn_that_was_cut_short_is_left_at_the_end(self) -> None:
-        written = shown(sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA[:2])
+        written = render_text(run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN[:2])
         assert written.rindex("Round tables.") < written.rindex("Square tables.")
         assert written[written.rindex("Beta · b/two") :].count("Square tables.") == 1
 
     @pytest.mark.parametrize("width", [100, 50])
     def test_a_screen_is_not_steered_by_a_model(self, width: int) -> None:
-        hostile = (opens(0), begins("alpha"), says("alpha", HOSTILE), ends("alpha", HOSTILE))
-        written = screen(sits_down("a/one", "b/two"), *hostile, width=width)
+        hostile = (
+            round_started(0),
+            turn_started("alpha"),
+            text_delta("alpha", HOSTILE_TEXT),
+            turn_ended("alpha", HOSTILE_TEXT),
+        )
+        written = render_terminal(run_started("a/one", "b/two"), *hostile, width=width)
         assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b") if mark in written] == []
 
 
@@ -300,7 +352,7 @@ class TestDebate:
     """All speak at once, then one does; the minutes stand below."""
 
     def test_it_reads_from_top_to_bottom_and_the_minutes_come_last(self) -> None:
-        written = shown_before_the_end(*debated(*FOUND))
+        written = printed_before_close(*debate_events(*ANALYSIS_EVENTS))
         words = (
             "First answers",
             "alpha, first.",
@@ -319,23 +371,28 @@ class TestDebate:
         assert [written.count(word) for word in words] == [1] * len(words)
 
     def test_what_is_found_is_not_written_out_before_the_end(self) -> None:
-        assert "Two want to split" not in shown_before_the_end(*debated(*FOUND)[:-1])
+        assert "Two want to split" not in printed_before_close(*debate_events(*ANALYSIS_EVENTS)[:-1])
 
     def test_whoever_waits_for_the_minutes_is_told_so(self) -> None:
-        *events, _ = debated(*FOUND)
-        assert "The minutes are being written" in drawn(*events)
-        assert "The minutes are being written" not in drawn(*debated(*FOUND))
-        assert "The minutes are being written" not in drawn(*debated(*FOUND)[:10])
+        *events, _ = debate_events(*ANALYSIS_EVENTS)
+        assert "The minutes are being written" in render_live_view(*events)
+        assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS))
+        assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS)[:10])
 
     def test_where_nobody_answered_there_are_no_minutes(self) -> None:
-        refused = [ends(who, status="failed", trouble=REJECTED) for who in ("alpha", "beta")]
-        events = (sits_down("a/one", "b/two"), opens_stage("initial"), *refused, RunEnded(status="failed"))
-        written = shown_before_the_end(*events)
-        assert written.count(REJECTED.message) == 2
+        refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta")]
+        events = (
+            run_started("a/one", "b/two"),
+            stage_started("initial"),
+            *refused,
+            RunEnded(status="failed"),
+        )
+        written = printed_before_close(*events)
+        assert written.count(KEY_REJECTED.message) == 2
         assert "Cost" not in written
 
 
-def drawn(*events: Event) -> str:
+def render_live_view(*events: Event) -> str:
     """Return the live view as it stands after these events."""
     file = StringIO()
     live = LiveColumns(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
@@ -344,7 +401,7 @@ def drawn(*events: Event) -> str:
     return file.getvalue()
 
 
-def shown_before_the_end(*events: Event) -> str:
+def printed_before_close(*events: Event) -> str:
     """Return what was written out for good, before the live view is closed."""
     file = StringIO()
     live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
@@ -356,23 +413,28 @@ class TestAdvisors:
     """All speak at once, perhaps to each other, and one may sum up; nobody keeps minutes."""
 
     EVENTS = (
-        opens_stage("answer"),
-        begins("alpha"),
-        begins("beta"),
-        ends("beta", "No."),
-        ends("alpha", "Yes."),
-        opens_stage("cross_talk"),
-        begins("alpha"),
-        ends("alpha", "But Beta!"),
-        opens_stage("synthesis"),
+        stage_started("answer"),
+        turn_started("alpha"),
+        turn_started("beta"),
+        turn_ended("beta", "No."),
+        turn_ended("alpha", "Yes."),
+        stage_started("cross_talk"),
+        turn_started("alpha"),
+        turn_ended("alpha", "But Beta!"),
+        stage_started("synthesis"),
     )
 
     def test_it_reads_from_top_to_bottom(self) -> None:
-        events = (*self.EVENTS, begins("alpha"), ends("alpha", "All in all."), RunEnded(status="completed"))
-        written = shown_before_the_end(sits_down("a/one", "b/two"), *events)
+        events = (
+            *self.EVENTS,
+            turn_started("alpha"),
+            turn_ended("alpha", "All in all."),
+            RunEnded(status="completed"),
+        )
+        written = printed_before_close(run_started("a/one", "b/two"), *events)
         words = ("Answers", "Yes.", "No.", " To each other ", "But Beta!", " Synthesis ", "All in all.")
         places = [written.index(word) for word in words]
         assert places == sorted(places)
 
     def test_nobody_waits_for_minutes(self) -> None:
-        assert "minutes" not in drawn(sits_down("a/one", "b/two"), *self.EVENTS)
+        assert "minutes" not in render_live_view(run_started("a/one", "b/two"), *self.EVENTS)

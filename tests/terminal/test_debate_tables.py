@@ -7,14 +7,14 @@ from rich.console import Console
 from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_tables import render_debate_tables
 from moot.types.events import Event
-from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated
+from tests.terminal.findings import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
 
 STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
 
-def drawn(*found: Event, width: int = 80, terminal: bool = False) -> str:
+def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> str:
     findings, file = DebateResults(), StringIO()
-    for event in debated(*found):
+    for event in debate_events(*analyses):
         findings.apply_event(event)
     Console(file=file, width=width, force_terminal=terminal, highlight=False).print(
         render_debate_tables(findings, STYLES)
@@ -23,7 +23,7 @@ def drawn(*found: Event, width: int = 80, terminal: bool = False) -> str:
 
 
 def test_the_minutes_on_a_screen_of_80_columns() -> None:
-    lines = [line.rstrip() for line in drawn(*FOUND).splitlines()]
+    lines = [line.rstrip() for line in draw_tables(*ANALYSIS_EVENTS).splitlines()]
     assert "\n".join(lines) == snapshot("""\
 ╭────────────────────────────────── Summary ───────────────────────────────────╮
 │ Overview     Two want to split, one does not.                                │
@@ -65,7 +65,7 @@ Cost in all: $0.95
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_nothing_is_wider_than_the_screen_and_nothing_is_left_out(width: int) -> None:
-    text = drawn(*FOUND, width=width)
+    text = draw_tables(*ANALYSIS_EVENTS, width=width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.replace("│", " ").split())
     for fact in ("Two want to split,", "was won over.", "no answer", "changed", "(minority)", "$0.95"):
@@ -73,10 +73,10 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_left_out(width: int) ->
 
 
 def test_a_screen_is_not_steered_by_what_was_found() -> None:
-    text = drawn(HOSTILE_SUMMARY, terminal=True)
+    text = draw_tables(HOSTILE_SUMMARY, terminal=True)
     assert "title" in text
     assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in text] == []
 
 
 def test_what_was_not_found_is_left_out() -> None:
-    assert drawn().split() == ["Cost", "in", "all:", "$0"]
+    assert draw_tables().split() == ["Cost", "in", "all:", "$0"]

@@ -2,20 +2,20 @@ from inline_snapshot import snapshot
 
 from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_text import debate_report_lines
-from moot.types.debate import Ledger
+from moot.types.debate import DebateClaims
 from moot.types.events import Event, LedgerMade
-from tests.terminal.findings import FOUND, debated
+from tests.terminal.findings import ANALYSIS_EVENTS, debate_events
 
 
-def written(*found: Event) -> list[str]:
+def report_lines(*analyses: Event) -> list[str]:
     findings = DebateResults()
-    for event in debated(*found):
+    for event in debate_events(*analyses):
         findings.apply_event(event)
     return debate_report_lines(findings)
 
 
 def test_every_fact_is_a_line_with_its_label() -> None:
-    assert "\n".join(written(*FOUND)) == snapshot("""\
+    assert "\n".join(report_lines(*ANALYSIS_EVENTS)) == snapshot("""\
 Overview: Two want to split, one does not.
 Agreement: The cost has to be measured.
 Agreement: It is slow.
@@ -50,5 +50,5 @@ Cost: $0.95
 
 
 def test_what_was_not_found_is_left_out() -> None:
-    assert written() == ["Cost: $0", ""]
-    assert written(LedgerMade(basis="l", ledger=Ledger(claims=(), flips=()))) == ["Cost: $0", ""]
+    assert report_lines() == ["Cost: $0", ""]
+    assert report_lines(LedgerMade(basis="l", ledger=DebateClaims(claims=(), flips=()))) == ["Cost: $0", ""]

@@ -6,12 +6,20 @@ from inline_snapshot import snapshot
 
 from moot.terminal.lesson import LessonReader
 from moot.types.actions import Action
-from moot.types.drawing import Clear, DrawText
+from moot.types.drawing import ClearWhiteboard, DrawText
 from moot.types.events import ActionDropped, ActionTaken, Decided, Event, RunStarted
 from moot.types.participants import Participant
-from tests.terminal.dialogue import BROKE, HARMLESS, HOSTILE, begins, ends, notice, says
+from tests.terminal.dialogue import (
+    CONNECTION_BROKE,
+    HOSTILE_TEXT,
+    STRIPPED_TEXT,
+    notice_event,
+    text_delta,
+    turn_ended,
+    turn_started,
+)
 
-CLASS = RunStarted(
+LESSON_STARTED = RunStarted(
     participants=(
         Participant("mira", "Mira", "a/one", role="teacher"),
         Participant("tom", "Tom", "b/two", role="student"),
@@ -20,19 +28,19 @@ CLASS = RunStarted(
 )
 
 
-def decides(next: str, reason: str = "So it is.") -> Event:
+def speaker_selected(next: str, reason: str = "So it is.") -> Event:
     return Decided(basis="b", turn=0, next=next, reason=reason)
 
 
-def does(who: str, action: Action) -> Event:
-    return ActionTaken(participant=who, stage="answer", round=0, id="act_1", action=action)
+def action_taken(participant: str, action: Action) -> Event:
+    return ActionTaken(participant=participant, stage="answer", round=0, id="act_1", action=action)
 
 
-def drops(who: str, name: str, reason: str) -> Event:
-    return ActionDropped(participant=who, stage="answer", round=0, name=name, reason=reason)
+def action_rejected(participant: str, name: str, reason: str) -> Event:
+    return ActionDropped(participant=participant, stage="answer", round=0, name=name, reason=reason)
 
 
-def read(*events: Event) -> tuple[str, str]:
+def print_lesson(*events: Event) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
     reader = LessonReader(out, err)
     for event in events:
@@ -42,18 +50,18 @@ def read(*events: Event) -> tuple[str, str]:
 
 
 def test_who_speaks_what_is_said_and_done_stand_in_their_order() -> None:
-    out, err = read(
-        CLASS,
-        decides("mira", "Chosen to begin."),
-        begins("mira"),
-        does("mira", DrawText(content="1 + 3", x=1, y=1, element_id="sum")),
-        says("mira", "Look "),
-        says("mira", "at this."),
-        does("mira", Clear()),
-        says("mira", " Now go on."),
-        drops("mira", "wb_dance", "There is no such action."),
-        ends("mira", "Look at this. Now go on."),
-        decides("USER", "Do you see it?"),
+    out, err = print_lesson(
+        LESSON_STARTED,
+        speaker_selected("mira", "Chosen to begin."),
+        turn_started("mira"),
+        action_taken("mira", DrawText(content="1 + 3", x=1, y=1, element_id="sum")),
+        text_delta("mira", "Look "),
+        text_delta("mira", "at this."),
+        action_taken("mira", ClearWhiteboard()),
+        text_delta("mira", " Now go on."),
+        action_rejected("mira", "wb_dance", "There is no such action."),
+        turn_ended("mira", "Look at this. Now go on."),
+        speaker_selected("USER", "Do you see it?"),
     )
     assert out == snapshot("""\
 === Mira (teacher) · a/one ===
@@ -71,7 +79,9 @@ moot: You have the word. Do you see it?
 
 
 def test_the_end_is_told_and_who_has_no_role_has_only_a_name() -> None:
-    _, err = read(CLASS, decides("li"), decides("END", "All 3 turns were taken."))
+    _, err = print_lesson(
+        LESSON_STARTED, speaker_selected("li"), speaker_selected("END", "All 3 turns were taken.")
+    )
     assert err == snapshot("""\
 moot: Li has the word. So it is.
 moot: It is over. All 3 turns were taken.
@@ -79,11 +89,11 @@ moot: It is over. All 3 turns were taken.
 
 
 def test_a_turn_that_breaks_off_says_so() -> None:
-    out, _ = read(
-        CLASS,
-        begins("tom", "b/two"),
-        says("tom", "I th"),
-        ends("tom", "I th", status="partial", trouble=BROKE),
+    out, _ = print_lesson(
+        LESSON_STARTED,
+        turn_started("tom", "b/two"),
+        text_delta("tom", "I th"),
+        turn_ended("tom", "I th", status="partial", error=CONNECTION_BROKE),
     )
     assert out == snapshot("""\
 === Tom (student) · b/two ===
@@ -94,30 +104,40 @@ I th
 
 
 def test_a_notice_does_not_stand_in_the_middle_of_a_line() -> None:
-    out, err = read(
-        CLASS, begins("tom"), says("tom", "One"), notice("Trying again.", "tom"), says("tom", "Two")
+    out, err = print_lesson(
+        LESSON_STARTED,
+        turn_started("tom"),
+        text_delta("tom", "One"),
+        notice_event("Trying again.", "tom"),
+        text_delta("tom", "Two"),
     )
     assert out == "=== Tom (student) · a/one ===\nOne\nTwo\n"
     assert "Trying again." in err
 
 
 def test_nothing_that_is_said_or_named_can_move_the_cursor() -> None:
-    out, err = read(
-        CLASS,
-        decides("mira", HOSTILE),
-        begins("mira"),
-        says("mira", HOSTILE),
-        drops("mira", HOSTILE, HOSTILE),
+    out, err = print_lesson(
+        LESSON_STARTED,
+        speaker_selected("mira", HOSTILE_TEXT),
+        turn_started("mira"),
+        text_delta("mira", HOSTILE_TEXT),
+        action_rejected("mira", HOSTILE_TEXT, HOSTILE_TEXT),
     )
     assert "\x1b" not in out + err
-    assert HARMLESS in out
-    assert HARMLESS in err
+    assert STRIPPED_TEXT in out
+    assert STRIPPED_TEXT in err
 
 
 def test_all_events_at_once_read_like_one_after_the_other() -> None:
-    events = [CLASS, decides("mira"), begins("mira"), says("mira", "Yes."), ends("mira", "Yes.")]
+    events = [
+        LESSON_STARTED,
+        speaker_selected("mira"),
+        turn_started("mira"),
+        text_delta("mira", "Yes."),
+        turn_ended("mira", "Yes."),
+    ]
     out = StringIO()
     reader = LessonReader(out, StringIO())
     reader(events)
     reader.close()
-    assert out.getvalue() == read(*events)[0]
+    assert out.getvalue() == print_lesson(*events)[0]

@@ -21,44 +21,44 @@ from moot.terminal.readers import (
 from moot.types.events import Event, RunEnded, TurnEnded, TurnStarted
 from moot.types.faults import make_fault
 from tests.terminal.dialogue import (
-    BROKE,
-    HARMLESS,
-    HOSTILE,
-    REJECTED,
-    Screen,
-    begins,
-    ends,
-    notice,
-    opens,
-    retracts,
-    says,
-    sits_down,
-    thinks,
+    CONNECTION_BROKE,
+    HOSTILE_TEXT,
+    KEY_REJECTED,
+    STRIPPED_TEXT,
+    FakeTerminal,
+    notice_event,
+    round_started,
+    run_started,
+    text_delta,
+    text_retracted,
+    thought_delta,
+    turn_ended,
+    turn_started,
 )
-from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated, opens_stage
+from tests.terminal.findings import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events, stage_started
 
 
-def read(reader: RunReader, *events: Event) -> None:
+def feed_events(reader: RunReader, *events: Event) -> None:
     """Hand over events one at a time, as they happen."""
     for event in events:
         reader([event])
     reader.close()
 
 
-def alone(*events: Event, out: StringIO | None = None, err: StringIO | None = None) -> tuple[str, str]:
+def print_single(*events: Event, out: StringIO | None = None, err: StringIO | None = None) -> tuple[str, str]:
     out, err = out or StringIO(), err or StringIO()
-    read(SingleReader(out, err), sits_down("a/one"), begins("alpha"), *events)
+    feed_events(SingleReader(out, err), run_started("a/one"), turn_started("alpha"), *events)
     return out.getvalue(), err.getvalue()
 
 
-class TestSolo:
+class TestSingleReader:
     def test_standard_output_is_the_answer_and_nothing_else(self) -> None:
-        out, err = alone(
-            thinks("alpha", "Square?"),
-            notice("Trying again.", "alpha"),
-            says("alpha", "A table "),
-            says("alpha", "is round."),
-            ends("alpha", "A table is round."),
+        out, err = print_single(
+            thought_delta("alpha", "Square?"),
+            notice_event("Trying again.", "alpha"),
+            text_delta("alpha", "A table "),
+            text_delta("alpha", "is round."),
+            turn_ended("alpha", "A table is round."),
             RunEnded(status="completed"),
         )
         assert out == "A table is round.\n"
@@ -66,54 +66,71 @@ class TestSolo:
 
     def test_text_is_there_before_the_turn_ends(self) -> None:
         out = StringIO()
-        SingleReader(out, StringIO())([says("alpha", "A table ")])
+        SingleReader(out, StringIO())([text_delta("alpha", "A table ")])
         assert out.getvalue() == "A table "
 
     def test_details_follow_the_answer(self) -> None:
-        out, _ = alone(says("alpha", "Round."), ends("alpha", "Round.", details="Because."))
+        out, _ = print_single(
+            text_delta("alpha", "Round."), turn_ended("alpha", "Round.", details="Because.")
+        )
         assert out == "Round.\n\nBecause.\n"
 
     def test_nothing_said_is_nothing_printed(self) -> None:
-        out, err = alone(ends("alpha", status="failed", finish=None, trouble=REJECTED))
+        out, err = print_single(turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED))
         assert out == ""
         assert err == "moot: Key rejected for openai (HTTP 401).\n"
 
     def test_a_partial_answer_is_kept_and_its_ending_told_apart(self) -> None:
-        out, err = alone(
-            says("alpha", "A tab"), ends("alpha", "A tab", status="partial", finish=None, trouble=BROKE)
+        out, err = print_single(
+            text_delta("alpha", "A tab"),
+            turn_ended("alpha", "A tab", status="partial", finish=None, error=CONNECTION_BROKE),
         )
         assert out == "A tab\n"
         assert err == "moot: The connection broke. What came is kept above.\n"
 
     def test_thoughts_are_shown_dim_to_whoever_watches(self) -> None:
-        out, err = alone(
-            thinks("alpha", "Squ\x1bare?"), says("alpha", "Round."), ends("alpha", "Round."), err=Screen()
+        out, err = print_single(
+            thought_delta("alpha", "Squ\x1bare?"),
+            text_delta("alpha", "Round."),
+            turn_ended("alpha", "Round."),
+            err=FakeTerminal(),
         )
         assert out == "Round.\n"
         assert err == "\x1b[2mSquare?\x1b[0m\n\n"
 
     def test_text_that_was_thought_is_called_so(self) -> None:
-        out, err = alone(
-            says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round."), ends("alpha", "Round.")
+        out, err = print_single(
+            text_delta("alpha", "Square?"),
+            text_retracted("alpha"),
+            text_delta("alpha", "Round."),
+            turn_ended("alpha", "Round."),
         )
         assert out == "Square?\nRound.\n"
         assert "the text above turned out to be the model's thinking" in err
 
     def test_a_screen_is_not_steered_by_a_model(self) -> None:
-        events = (says("alpha", HOSTILE), ends("alpha", HOSTILE, details=HOSTILE))
-        assert alone(*events, out=Screen())[0] == f"{HARMLESS}\n\n{HARMLESS}\n"
+        events = (text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT, details=HOSTILE_TEXT))
+        assert print_single(*events, out=FakeTerminal())[0] == f"{STRIPPED_TEXT}\n\n{STRIPPED_TEXT}\n"
 
     def test_a_pipe_gets_what_the_model_said(self) -> None:
-        assert alone(says("alpha", HOSTILE), ends("alpha", HOSTILE))[0] == f"{HOSTILE}\n"
+        assert (
+            print_single(text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT))[0]
+            == f"{HOSTILE_TEXT}\n"
+        )
 
     def test_one_who_speaks_again_begins_a_new_paragraph(self) -> None:
-        first = (opens(0), says("alpha", "Round."), ends("alpha", "Round."))
-        second = (opens(1), begins("alpha"), says("alpha", "Or oval."), ends("alpha", "Or oval."))
-        assert alone(*first, *second)[0] == "Round.\n\nOr oval.\n"
+        first = (round_started(0), text_delta("alpha", "Round."), turn_ended("alpha", "Round."))
+        second = (
+            round_started(1),
+            turn_started("alpha"),
+            text_delta("alpha", "Or oval."),
+            turn_ended("alpha", "Or oval."),
+        )
+        assert print_single(*first, *second)[0] == "Round.\n\nOr oval.\n"
 
     @given(st.lists(st.text(st.characters(categories=["Cc", "L"]))))
     def test_no_control_character_reaches_a_screen_however_it_is_cut(self, pieces: list[str]) -> None:
-        out, _ = alone(*(says("alpha", piece) for piece in pieces), out=Screen())
+        out, _ = print_single(*(text_delta("alpha", piece) for piece in pieces), out=FakeTerminal())
         assert {c for c in out if unicodedata.category(c) == "Cc"} <= {"\t", "\n"}
 
 
@@ -123,21 +140,21 @@ def test_safe_takes_out_controls_and_nothing_else(text: str) -> None:
     assert strip_control_chars(text) == "".join(kept)
 
 
-def together(*events: Event) -> tuple[str, str]:
+def print_plain(*events: Event) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
-    read(PlainReader(out, err), sits_down("a/one", "b/two", "c/three"), *events)
+    feed_events(PlainReader(out, err), run_started("a/one", "b/two", "c/three"), *events)
     return out.getvalue(), err.getvalue()
 
 
-class TestPlain:
+class TestPlainReader:
     ENDINGS: Sequence[TurnEnded] = (
-        ends("alpha", "Round.\n\n", model="a/one"),
-        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
-        ends("gamma", "Squ", details="Why.", model="c/three", status="partial", trouble=BROKE),
+        turn_ended("alpha", "Round.\n\n", model="a/one"),
+        turn_ended("beta", model="b/two", status="failed", finish=None, error=KEY_REJECTED),
+        turn_ended("gamma", "Squ", details="Why.", model="c/three", status="partial", error=CONNECTION_BROKE),
     )
 
     def test_a_failed_one_stands_in_its_place(self) -> None:
-        assert together(*self.ENDINGS)[0] == snapshot("""\
+        assert print_plain(*self.ENDINGS)[0] == snapshot("""\
 === Alpha · a/one ===
 Round.
 
@@ -152,45 +169,48 @@ Why.
 """)
 
     def test_the_order_is_that_of_asking_whoever_finishes_first(self) -> None:
-        printed = {together(*order) for order in permutations(self.ENDINGS)}
+        printed = {print_plain(*order) for order in permutations(self.ENDINGS)}
         assert len(printed) == 1
 
     def test_an_answer_is_printed_as_soon_as_those_before_it_are(self) -> None:
         out = StringIO()
         reader = PlainReader(out, StringIO())
-        reader([sits_down("a/one", "b/two")])
-        reader([ends("beta", "Second.", model="b/two")])
+        reader([run_started("a/one", "b/two")])
+        reader([turn_ended("beta", "Second.", model="b/two")])
         assert out.getvalue() == ""
-        reader([ends("alpha", "First.")])
+        reader([turn_ended("alpha", "First.")])
         assert out.getvalue() == "=== Alpha · a/one ===\nFirst.\n\n=== Beta · b/two ===\nSecond.\n\n"
 
     def test_the_model_that_answered_is_named_and_not_the_one_that_was_asked(self) -> None:
-        out, _ = together(ends("alpha", "Round.", model="z/fallback"))
+        out, _ = print_plain(turn_ended("alpha", "Round.", model="z/fallback"))
         assert out == "=== Alpha · z/fallback ===\nRound.\n\n"
 
     def test_pieces_are_not_printed_one_by_one(self) -> None:
-        assert together(begins("alpha"), says("alpha", "Rou"), thinks("beta", "Hm."))[0] == ""
+        assert (
+            print_plain(turn_started("alpha"), text_delta("alpha", "Rou"), thought_delta("beta", "Hm."))[0]
+            == ""
+        )
 
     def test_a_notice_says_whom_it_is_about(self) -> None:
-        assert together(notice("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
+        assert print_plain(notice_event("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
 
 
-class TestPlainInRounds:
+class TestPlainReaderRounds:
     ROUNDS = (
-        opens(0),
-        begins("alpha"),
-        ends("alpha", "Round."),
-        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
-        ends("gamma", "Square.", model="c/three"),
-        opens(1),
-        begins("alpha"),
-        ends("alpha", "Still round.", model="z/fallback"),
-        ends("beta", "Oval.", model="b/two"),
-        ends("gamma", "Squ", model="c/three", status="stopped", finish=None),
+        round_started(0),
+        turn_started("alpha"),
+        turn_ended("alpha", "Round."),
+        turn_ended("beta", model="b/two", status="failed", finish=None, error=KEY_REJECTED),
+        turn_ended("gamma", "Square.", model="c/three"),
+        round_started(1),
+        turn_started("alpha"),
+        turn_ended("alpha", "Still round.", model="z/fallback"),
+        turn_ended("beta", "Oval.", model="b/two"),
+        turn_ended("gamma", "Squ", model="c/three", status="stopped", finish=None),
     )
 
     def test_blocks_follow_each_other_as_they_were_spoken(self) -> None:
-        assert together(*self.ROUNDS)[0] == snapshot("""\
+        assert print_plain(*self.ROUNDS)[0] == snapshot("""\
 --- round 1 ---
 
 === Alpha · a/one ===
@@ -220,27 +240,32 @@ Squ
         out = StringIO()
         reader = PlainReader(out, StringIO())
         lengths = []
-        for event in (sits_down("a/one", "b/two", "c/three"), *self.ROUNDS):
+        for event in (run_started("a/one", "b/two", "c/three"), *self.ROUNDS):
             reader([event])
             lengths.append(len(out.getvalue()))
         grown = [after > before for before, after in pairwise(lengths)]
         assert grown == [not isinstance(event, TurnStarted) for event in self.ROUNDS]
 
     def test_one_who_never_ended_does_not_hold_up_the_next_round(self) -> None:
-        out, _ = together(opens(0), ends("beta", "Second.", model="b/two"), opens(1), ends("alpha", "First."))
+        out, _ = print_plain(
+            round_started(0),
+            turn_ended("beta", "Second.", model="b/two"),
+            round_started(1),
+            turn_ended("alpha", "First."),
+        )
         assert out == (
             "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n"
             "--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
         )
 
     def test_a_notice_says_whom_it_is_about_in_later_rounds_too(self) -> None:
-        events = (opens(0), ends("alpha", "Round."), notice("Trying again.", "alpha"))
-        assert together(*events)[1] == "moot: Alpha: Trying again.\n"
+        events = (round_started(0), turn_ended("alpha", "Round."), notice_event("Trying again.", "alpha"))
+        assert print_plain(*events)[1] == "moot: Alpha: Trying again.\n"
 
 
-class TestPlainInADebate:
+class TestPlainReaderDebate:
     def test_stages_have_names_and_the_minutes_come_last(self) -> None:
-        out, err = together(*debated(*FOUND)[1:])
+        out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:])
         said, _, minutes = out.partition("--- Minutes ---\n\n")
         assert err == ""
         assert said == snapshot("""\
@@ -274,54 +299,54 @@ alpha, together.
     def test_what_is_found_is_not_printed_before_the_synthesis(self) -> None:
         out = StringIO()
         reader = PlainReader(out, StringIO())
-        reader(debated(*FOUND)[:-1])
+        reader(debate_events(*ANALYSIS_EVENTS)[:-1])
         assert "Overview" not in out.getvalue()
         assert out.getvalue().endswith("alpha, together.\n\n")
 
     def test_where_nobody_answered_there_are_no_minutes(self) -> None:
-        refused = [ends(who, status="failed", trouble=REJECTED) for who in ("alpha", "beta", "gamma")]
-        out, _ = together(opens_stage("initial"), *refused, RunEnded(status="failed"))
-        assert out.count(f"[failed: {REJECTED.message}]") == 3
+        refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta", "gamma")]
+        out, _ = print_plain(stage_started("initial"), *refused, RunEnded(status="failed"))
+        assert out.count(f"[failed: {KEY_REJECTED.message}]") == 3
         assert out.startswith("--- First answers ---\n")
         assert "Cost" not in out
 
     def test_whoever_nobody_waited_for_is_told_why(self) -> None:
-        late = ends(
-            "beta", "Squ", status="stopped", finish=None, trouble=make_fault("timeout", "It was too slow.")
+        late = turn_ended(
+            "beta", "Squ", status="stopped", finish=None, error=make_fault("timeout", "It was too slow.")
         )
-        out, _ = together(opens_stage("initial"), late)
+        out, _ = print_plain(stage_started("initial"), late)
         assert "Squ\n[stopped: It was too slow.]\n" in out
 
     def test_a_screen_is_not_steered_by_what_was_found(self) -> None:
-        out = Screen()
-        read(PlainReader(out, StringIO()), *debated(HOSTILE_SUMMARY))
+        out = FakeTerminal()
+        feed_events(PlainReader(out, StringIO()), *debate_events(HOSTILE_SUMMARY))
         assert "\x1b" not in out.getvalue()
         assert "title" in out.getvalue()
 
 
-class TestJson:
+class TestJsonLinesReader:
     EVENTS = (
-        sits_down("a/one", "b/two"),
-        begins("alpha"),
-        opens(1),
-        thinks("alpha", "Hm."),
-        says("alpha", "two\nlines\u2028three\x1b"),
-        notice("Trying again.", "beta"),
-        ends("alpha", "two\nlines", status="partial", trouble=BROKE),
-        *FOUND,
+        run_started("a/one", "b/two"),
+        turn_started("alpha"),
+        round_started(1),
+        thought_delta("alpha", "Hm."),
+        text_delta("alpha", "two\nlines\u2028three\x1b"),
+        notice_event("Trying again.", "beta"),
+        turn_ended("alpha", "two\nlines", status="partial", error=CONNECTION_BROKE),
+        *ANALYSIS_EVENTS,
         RunEnded(status="completed"),
     )
 
     def test_lines_decode_back_to_the_events(self) -> None:
         out = StringIO()
-        read(JsonLinesReader(out), *self.EVENTS)
+        feed_events(JsonLinesReader(out), *self.EVENTS)
         decode = msgspec.json.Decoder(Event).decode
         assert tuple(decode(line) for line in out.getvalue().rstrip("\n").split("\n")) == self.EVENTS
 
     @given(st.lists(st.text()))
     def test_an_event_is_one_line_whatever_was_said(self, words: list[str]) -> None:
         out = StringIO()
-        JsonLinesReader(out)([says("alpha", text) for text in words])
+        JsonLinesReader(out)([text_delta("alpha", text) for text in words])
         *lines, rest = out.getvalue().split("\n")
         assert rest == ""
         assert [msgspec.json.decode(line)["text"] for line in lines] == words
@@ -330,20 +355,20 @@ class TestJson:
 @pytest.mark.parametrize(
     ("turn", "words", "in_brackets"),
     [
-        (ends("alpha", "Round."), "", ""),
-        (ends("alpha", "Rou", status="stopped", finish=None), "Stopped.", "[Stopped.]"),
+        (turn_ended("alpha", "Round."), "", ""),
+        (turn_ended("alpha", "Rou", status="stopped", finish=None), "Stopped.", "[Stopped.]"),
         (
-            ends("alpha", "Rou", finish="length"),
+            turn_ended("alpha", "Rou", finish="length"),
             "Cut at the token limit; --max-tokens sets it.",
             "[Cut at the token limit; --max-tokens sets it.]",
         ),
         (
-            ends("alpha", status="failed", trouble=REJECTED),
+            turn_ended("alpha", status="failed", error=KEY_REJECTED),
             "Key rejected for openai (HTTP 401).",
             "[failed: Key rejected for openai (HTTP 401).]",
         ),
         (
-            ends("alpha", "Rou", status="partial", trouble=BROKE),
+            turn_ended("alpha", "Rou", status="partial", error=CONNECTION_BROKE),
             "The connection broke. What came is kept above.",
             "[partial: The connection broke. What came is kept above.]",
         ),
@@ -356,34 +381,36 @@ def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, 
 
 def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
     steering = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
-    out, err = Screen(), Screen()
-    SingleReader(out, err)([notice("\x1b[2J", "alpha"), ends("alpha", status="failed", trouble=steering)])
-    PlainReader(out, err)([sits_down("a/one", "b/two"), notice("\x1b[2J", "alpha")])
+    out, err = FakeTerminal(), FakeTerminal()
+    SingleReader(out, err)(
+        [notice_event("\x1b[2J", "alpha"), turn_ended("alpha", status="failed", error=steering)]
+    )
+    PlainReader(out, err)([run_started("a/one", "b/two"), notice_event("\x1b[2J", "alpha")])
     assert "\x1b" not in out.getvalue() + err.getvalue()
 
 
 def test_a_notice_about_nobody_names_nobody() -> None:
-    assert together(sits_down("a/one", "b/two"), notice("Late."))[1] == "moot: Late.\n"
+    assert print_plain(run_started("a/one", "b/two"), notice_event("Late."))[1] == "moot: Late.\n"
 
 
 def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> None:
     out = StringIO()
     reader = PlainReader(out, StringIO())
-    reader([sits_down("a/one", "b/two"), ends("beta", "Done.")])
+    reader([run_started("a/one", "b/two"), turn_ended("beta", "Done.")])
     assert out.getvalue() == ""
     reader.close()
     assert "Done." in out.getvalue()
 
 
 def test_the_stages_of_advisors_have_names() -> None:
-    out, _ = together(
-        opens_stage("answer"),
-        ends("beta", "No."),
-        ends("alpha", "Yes."),
-        opens_stage("cross_talk"),
-        ends("alpha", "No, Beta."),
-        opens_stage("synthesis"),
-        ends("alpha", "All in all."),
+    out, _ = print_plain(
+        stage_started("answer"),
+        turn_ended("beta", "No."),
+        turn_ended("alpha", "Yes."),
+        stage_started("cross_talk"),
+        turn_ended("alpha", "No, Beta."),
+        stage_started("synthesis"),
+        turn_ended("alpha", "All in all."),
         RunEnded(status="completed"),
     )
     heads = [line for line in out.splitlines() if line.startswith(("---", "==="))]

@@ -6,7 +6,7 @@ from moot.terminal.columns import LiveColumns
 from moot.terminal.lesson import LessonReader
 from moot.terminal.readers import PlainReader, RunReader, SingleReader
 from moot.terminal.select import NoticePrinter, select_reader
-from tests.terminal.dialogue import Screen
+from tests.terminal.dialogue import FakeTerminal
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_the_reader_fits_where_it_is_read(
     screen: bool,
     reader: type[RunReader],
 ) -> None:
-    monkeypatch.setattr("sys.stdout", Screen() if screen else StringIO())
+    monkeypatch.setattr("sys.stdout", FakeTerminal() if screen else StringIO())
     monkeypatch.setenv("TERM", "xterm")
     assert isinstance(select_reader(mode, participants), reader)
 
 
 def test_a_dumb_terminal_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", Screen())
+    monkeypatch.setattr("sys.stdout", FakeTerminal())
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(select_reader("parallel", 2), PlainReader)
 

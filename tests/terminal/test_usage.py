@@ -4,17 +4,19 @@ from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
 from moot.types.events import ANALYSIS_RESULTS, Agreed, Decided
 from moot.types.participants import make_participants
-from tests.terminal.dialogue import BROKE, REJECTED, ends
-from tests.terminal.findings import FOUND
+from tests.terminal.dialogue import CONNECTION_BROKE, KEY_REJECTED, turn_ended
+from tests.terminal.findings import ANALYSIS_EVENTS
 
 
 def test_usage_is_one_line_a_participant() -> None:
     turns = [
-        ends("alpha", cost=0.0123),
-        ends("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
-        ends("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
-        ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
-        ends("epsilon", model="e/five", cost=120.0),
+        turn_ended("alpha", cost=0.0123),
+        turn_ended("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
+        turn_ended("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
+        turn_ended(
+            "delta", model="d/four", status="failed", error=KEY_REJECTED, usage=Usage(), first_token=None
+        ),
+        turn_ended("epsilon", model="e/five", cost=120.0),
     ]
     assert usage_lines(make_participants(("a/one",) * 5), turns) == snapshot(
         [
@@ -29,10 +31,10 @@ def test_usage_is_one_line_a_participant() -> None:
 
 def test_the_turns_of_one_participant_are_added_up() -> None:
     turns = [
-        ends("alpha", cost=0.1, first_token=None, status="failed", trouble=BROKE),
-        ends("beta", model="b/two", cost=0.5),
-        ends("alpha", cost=0.2, usage=Usage(1, 2, cached=3), model="z/fallback", first_token=0.75),
-        ends("beta", model="b/two", cost=None),
+        turn_ended("alpha", cost=0.1, first_token=None, status="failed", error=CONNECTION_BROKE),
+        turn_ended("beta", model="b/two", cost=0.5),
+        turn_ended("alpha", cost=0.2, usage=Usage(1, 2, cached=3), model="z/fallback", first_token=0.75),
+        turn_ended("beta", model="b/two", cost=None),
     ]
     assert usage_lines(make_participants(("a/one", "b/two")), turns) == snapshot(
         [
@@ -44,17 +46,17 @@ def test_the_turns_of_one_participant_are_added_up() -> None:
 
 def test_estimates_and_tiny_costs_are_called_so() -> None:
     (estimated,) = usage_lines(
-        make_participants(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))]
+        make_participants(("a/one",)), [turn_ended("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))]
     )
-    (tiny,) = usage_lines(make_participants(("a/one",)), [ends("alpha", cost=4e-7)])
+    (tiny,) = usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=4e-7)])
     assert "about $0.1" in estimated
     assert "less than $0.000001" in tiny
 
 
 def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
-    found = [gate, *(one for one in FOUND if isinstance(one, ANALYSIS_RESULTS))]
-    turns = [ends("alpha", cost=0.1), ends("beta", model="b/two", cost=0.2)]
+    found = [gate, *(one for one in ANALYSIS_EVENTS if isinstance(one, ANALYSIS_RESULTS))]
+    turns = [turn_ended("alpha", cost=0.1), turn_ended("beta", model="b/two", cost=0.2)]
     *_, gated, summary, ledger, ranking, everything = usage_lines(
         make_participants(("a/one", "b/two")), turns, found
     )
@@ -71,7 +73,7 @@ def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> N
 
 def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
-    assert usage_lines(make_participants(("a/one",)), [ends("alpha", cost=0.1)], [gate])[-1].endswith(
+    assert usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=0.1)], [gate])[-1].endswith(
         "cost unknown"
     )
 
@@ -81,5 +83,5 @@ def test_a_director_is_counted_where_a_model_was_asked() -> None:
     asked = Decided(
         basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05
     )
-    lines = usage_lines(make_participants(("a/one",)), [ends("alpha", cost=0.1)], [rules, asked])
+    lines = usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=0.1)], [rules, asked])
     assert lines[-2] == "Director · a/one: 9 in, 1 out, $0.05"

@@ -4,22 +4,24 @@ import pytest
 from moot.providers.catalog import Api
 from moot.providers.scripted.scripts import SAMPLE_ANSWER, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer, serve_provider
-from tests.taking import KEY, LabServer, take
+from tests.taking import API_KEY, ProviderServerSetup, run_provider_turn
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic", "google"])
-async def test_it_notes_who_called_with_which_key(lab: LabServer, api: Api) -> None:
-    await take(lab.provider(api), "steady")
-    (call,) = lab.lab.received_requests
-    assert (call.model, call.key, call.outcome) == ("steady", KEY, "finished")
+async def test_it_notes_who_called_with_which_key(provider_server: ProviderServerSetup, api: Api) -> None:
+    await run_provider_turn(provider_server.create_provider(api), "steady")
+    (call,) = provider_server.fake_server.received_requests
+    assert (call.model, call.key, call.outcome) == ("steady", API_KEY, "finished")
 
 
-async def test_requests_that_make_no_sense_are_refused(lab: LabServer) -> None:
+async def test_requests_that_make_no_sense_are_refused(provider_server: ProviderServerSetup) -> None:
     async with aiohttp.ClientSession() as session:
         for body in (b"not json", b"{}", b"[]", b'{"model": "echo", "messages": 7}'):
-            async with session.post(f"{lab.url}/v1/chat/completions", data=body) as response:
+            async with session.post(f"{provider_server.url}/v1/chat/completions", data=body) as response:
                 assert response.status == 400
-        async with session.post(f"{lab.url}/v1/messages", json={"model": "x", "messages": []}) as response:
+        async with session.post(
+            f"{provider_server.url}/v1/messages", json={"model": "x", "messages": []}
+        ) as response:
             assert response.status == 404
 
 
@@ -31,5 +33,7 @@ async def test_scripts_of_one_s_own_are_served() -> None:
             assert '"content": "Hm!"' in await response.text()
 
 
-async def test_a_paced_answer_is_the_same_answer(lab: LabServer) -> None:
-    assert (await take(lab.provider("openai"), "steady")).result.text == SAMPLE_ANSWER
+async def test_a_paced_answer_is_the_same_answer(provider_server: ProviderServerSetup) -> None:
+    assert (
+        await run_provider_turn(provider_server.create_provider("openai"), "steady")
+    ).result.text == SAMPLE_ANSWER

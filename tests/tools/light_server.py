@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-VERSION = "2025-06-18"
+PROTOCOL_VERSION = "2025-06-18"
 METHOD_NOT_FOUND = -32601
 
 
@@ -54,19 +54,19 @@ def megabyte() -> str:
     return "x" * 1_000_000
 
 
-WRITING: tuple[Callable[..., str | None], ...] = (write_down, write_and_hang)
-READING: tuple[Callable[..., str | None], ...] = (look_up, fail, hang, die, megabyte)
-TOOLS = {tool.__name__: tool for tool in (*WRITING, *READING)}
+WRITING_TOOLS: tuple[Callable[..., str | None], ...] = (write_down, write_and_hang)
+READING_TOOLS: tuple[Callable[..., str | None], ...] = (look_up, fail, hang, die, megabyte)
+TOOLS = {tool.__name__: tool for tool in (*WRITING_TOOLS, *READING_TOOLS)}
 
 
-def described(tool: Callable[..., str | None]) -> dict[str, Any]:
+def describe_tool(tool: Callable[..., str | None]) -> dict[str, Any]:
     names = list(inspect.signature(tool).parameters)
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
     about = {"name": tool.__name__, "description": tool.__doc__, "inputSchema": schema}
-    return about | ({"annotations": {"readOnlyHint": True}} if tool in READING else {})
+    return about | ({"annotations": {"readOnlyHint": True}} if tool in READING_TOOLS else {})
 
 
-def called(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
     """Call a tool. One that returns None never answers."""
     try:
         text, is_error = TOOLS[name](**arguments), False
@@ -75,36 +75,38 @@ def called(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
     return None if text is None else {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
-def answer(how: str, method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+def handle_request(behaviour: str, method: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
     """Return what a request is answered, or None if it never is."""
     result: dict[str, Any] | None
     match method:
         case "initialize":
             about = {"name": "test", "version": "1"}
-            result = {"protocolVersion": VERSION, "capabilities": {"tools": {}}, "serverInfo": about}
+            result = {"protocolVersion": PROTOCOL_VERSION, "capabilities": {"tools": {}}, "serverInfo": about}
         case "tools/list":
-            result = None if how == "mute" else {"tools": [described(tool) for tool in TOOLS.values()]}
+            result = (
+                None if behaviour == "mute" else {"tools": [describe_tool(tool) for tool in TOOLS.values()]}
+            )
         case "tools/call":
-            result = called(parameters["name"], parameters.get("arguments") or {})
+            result = call_tool(parameters["name"], parameters.get("arguments") or {})
         case _:
             return {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
     return None if result is None else {"result": result}
 
 
-def serve(how: str) -> None:
+def serve(behaviour: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request and "method" in request:
-            found = answer(how, request["method"], request.get("params") or {})
+            found = handle_request(behaviour, request["method"], request.get("params") or {})
             if found is not None:
                 sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], **found}) + "\n")
                 sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    how = sys.argv[1] if len(sys.argv) > 1 else ""
-    if how == "stubborn":  # it does not end when it should
+    behaviour = sys.argv[1] if len(sys.argv) > 1 else ""
+    if behaviour == "stubborn":  # it does not end when it should
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    serve(how)
-    if how == "stubborn":
+    serve(behaviour)
+    if behaviour == "stubborn":
         time.sleep(600)

@@ -50,7 +50,7 @@ def megabyte() -> str:
     return "x" * 1_000_000
 
 
-def made() -> MCPServer:
+def create_server() -> MCPServer:
     server = MCPServer("test")
     server.add_tool(write_down)
     server.add_tool(write_and_hang)
@@ -60,4 +60,4 @@ def made() -> MCPServer:
 
 
 if __name__ == "__main__":
-    made().run("stdio")
+    create_server().run("stdio")

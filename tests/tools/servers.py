@@ -14,15 +14,18 @@ from moot.tools.mcp import McpToolbox
 from moot.tools.mcp_transports import open_http_transport, open_stdio_transport
 from tests.tools import server
 
-COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))
-OFFICIAL = (sys.executable, str(Path(__file__).with_name("server.py")))  # with the official library
-OTHERS = {  # commands that are not the light server
-    "official": OFFICIAL,
+TOOL_SERVER_COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))
+OFFICIAL_SERVER_COMMAND = (
+    sys.executable,
+    str(Path(__file__).with_name("server.py")),
+)  # with the official library
+OTHER_COMMANDS = {  # commands that are not the light server
+    "official": OFFICIAL_SERVER_COMMAND,
     "dies": (sys.executable, "-c", "raise SystemExit(1)"),
     "hangs": (sys.executable, "-c", "import time; time.sleep(600)"),
 }
 # Scripts of voices that call a tool of a server that is called `notes`: one only reads, the other has effects.
-READER_AND_WRITER = """\
+TOOL_CALLING_SCRIPTS = """\
 [reader]
 answer = "Let me look."
 then = "It says: {result}"
@@ -37,23 +40,31 @@ then = "Done: {result}"
 name = "notes__write_down"
 arguments = '{"text": "one"}'
 """
-PATIENT = 120.0  # seconds, on a machine that does much else
+START_TIMEOUT_SECONDS = 120.0  # seconds, on a machine that does much else
 
 
-def by_command(how: str = "", seconds: float = PATIENT, **environment: str) -> McpToolbox:
-    connect = partial(open_stdio_transport, OTHERS.get(how, (*COMMAND, how)), environment)
-    return McpToolbox("test", connect, start_seconds=seconds)
-
-
-def by_address(
-    url: str, headers: Mapping[str, str] | None = None, *, anywhere: bool = True, seconds: float = PATIENT
+def stdio_toolbox(
+    behaviour: str = "", start_seconds: float = START_TIMEOUT_SECONDS, **environment: str
 ) -> McpToolbox:
-    connect = partial(open_http_transport, url, headers or {}, allow_private_hosts=anywhere)
-    return McpToolbox("test", connect, list((headers or {}).values()), start_seconds=seconds)
+    connect = partial(
+        open_stdio_transport, OTHER_COMMANDS.get(behaviour, (*TOOL_SERVER_COMMAND, behaviour)), environment
+    )
+    return McpToolbox("test", connect, start_seconds=start_seconds)
+
+
+def http_toolbox(
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    allow_private_hosts: bool = True,
+    start_seconds: float = START_TIMEOUT_SECONDS,
+) -> McpToolbox:
+    connect = partial(open_http_transport, url, headers or {}, allow_private_hosts=allow_private_hosts)
+    return McpToolbox("test", connect, list((headers or {}).values()), start_seconds=start_seconds)
 
 
 @asynccontextmanager
-async def listening(app: object) -> AsyncIterator[str]:
+async def serve_app(app: object) -> AsyncIterator[str]:
     """Serve an application on a port of this machine, and return its address."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -73,6 +84,6 @@ async def listening(app: object) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def at_an_address() -> AsyncIterator[str]:
-    async with listening(server.made().streamable_http_app()) as address:
+async def serve_http_tools() -> AsyncIterator[str]:
+    async with serve_app(server.create_server().streamable_http_app()) as address:
         yield f"{address}/mcp"

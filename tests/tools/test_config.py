@@ -2,7 +2,7 @@ import pytest
 
 from moot.tools.config import ServerConfig, UserServer, create_configured_toolbox, create_url_toolbox
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import COMMAND, at_an_address
+from tests.tools.servers import TOOL_SERVER_COMMAND, serve_http_tools
 
 
 def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
@@ -12,13 +12,15 @@ def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
 
 
 async def test_a_command_of_the_settings() -> None:
-    box = await create_configured_toolbox("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
+    box = await create_configured_toolbox(
+        "test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {}
+    )
     assert "write_down" in [info.name for info in await box.list_tools()]
     await box.aclose()
 
 
 async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_user_not() -> None:
-    async with at_an_address() as url:
+    async with serve_http_tools() as url:
         box = await create_configured_toolbox(
             "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
         )

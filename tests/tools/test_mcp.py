@@ -8,20 +8,20 @@ from mcp.client import stdio
 
 from moot.tools.mcp import McpToolbox, result_text
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import at_an_address, by_address, by_command
+from tests.tools.servers import http_toolbox, serve_http_tools, stdio_toolbox
 
-SHORT = 0.5
+SHORT_TIMEOUT_SECONDS = 0.5
 
 
 async def test_only_what_says_that_it_reads_has_no_effects() -> None:
-    box = by_command()
+    box = stdio_toolbox()
     effects = {info.name: info.effects for info in await box.list_tools()}
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
 
 
 async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -> None:
-    box = by_command("official")
+    box = stdio_toolbox("official")
     effects = {info.name: info.effects for info in await box.list_tools()}
     found = await box.call_tool("look_up", {"word": "moot"})
     failed = await box.call_tool("fail", {})
@@ -32,7 +32,7 @@ async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -
 
 
 async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() -> None:
-    box = by_command()
+    box = stdio_toolbox()
     died = await box.call_tool("die", {})
     assert died.is_error
     assert "The tool server test has ended" in died.content
@@ -41,15 +41,15 @@ async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() 
 
 
 async def test_a_megabyte_comes_whole_whichever_way() -> None:
-    async with at_an_address() as url:
-        for box in (by_command(), by_address(url)):
+    async with serve_http_tools() as url:
+        for box in (stdio_toolbox(), http_toolbox(url)):
             much = await box.call_tool("megabyte", {})
             await box.aclose()
             assert (much.is_error, much.content) == (False, "x" * 1_000_000)
 
 
 async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() -> None:
-    box = by_command()
+    box = stdio_toolbox()
     await box.list_tools()
     waiting = asyncio.create_task(box.call_tool("hang", {}))
     await asyncio.sleep(0)
@@ -61,7 +61,7 @@ async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() 
 
 
 async def test_a_server_that_dies_at_its_start() -> None:
-    box = by_command("dies")
+    box = stdio_toolbox("dies")
     with pytest.raises(FeatureUnavailable, match="The tool server test has ended, or cannot be reached"):
         await box.list_tools()
     failed = await box.call_tool("look_up", {"word": "moot"})
@@ -71,7 +71,7 @@ async def test_a_server_that_dies_at_its_start() -> None:
 
 @pytest.mark.parametrize("how", ["hangs", "mute"])
 async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for(how: str) -> None:
-    box = by_command(how, seconds=SHORT)
+    box = stdio_toolbox(how, start_seconds=SHORT_TIMEOUT_SECONDS)
     with pytest.raises(FeatureUnavailable, match=r"did not (start|list its tools) within 0.5 s"):
         await box.list_tools()
     async with asyncio.timeout(60):
@@ -80,8 +80,8 @@ async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for
 
 async def test_closing_does_not_wait_for_a_server_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
-        monkeypatch.setattr(stdio, name, SHORT)
-    box = by_command("stubborn")
+        monkeypatch.setattr(stdio, name, SHORT_TIMEOUT_SECONDS)
+    box = stdio_toolbox("stubborn")
     await box.list_tools()
     async with asyncio.timeout(60):
         await box.aclose()

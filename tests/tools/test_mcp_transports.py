@@ -13,14 +13,14 @@ from starlette.routing import Route
 from moot.tools.mcp import McpToolbox
 from moot.tools.mcp_transports import open_stdio_transport
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import at_an_address, by_address, by_command, listening
+from tests.tools.servers import http_toolbox, serve_app, serve_http_tools, stdio_toolbox
 
 CANARY = "Bearer sk-canary-0123456789"
 
 
 async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -> None:
-    async with at_an_address() as url:
-        box = by_address(url, anywhere=False)
+    async with serve_http_tools() as url:
+        box = http_toolbox(url, allow_private_hosts=False)
         with pytest.raises(FeatureUnavailable, match=r"127\.0\.0\.1 is in a private network"):
             await box.list_tools()
         assert (await box.call_tool("look_up", {"word": "moot"})).is_error
@@ -34,9 +34,9 @@ async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.M
 
     asked: list[tuple[str, int]] = []
     monkeypatch.setattr("moot.tools.mcp_transports.public_address", found)
-    async with at_an_address() as url:
+    async with serve_http_tools() as url:
         port = url.rpartition(":")[2].partition("/")[0]
-        box = by_address(f"http://tools.example:{port}/mcp", anywhere=False)
+        box = http_toolbox(f"http://tools.example:{port}/mcp", allow_private_hosts=False)
         with pytest.raises(FeatureUnavailable):  # it came there, by a name that the server does not know
             await box.list_tools()
         await box.aclose()
@@ -50,14 +50,14 @@ async def test_no_redirect_leads_elsewhere() -> None:
         called.append(str(request.url))
         return PlainTextResponse("secret")
 
-    async with listening(Starlette(routes=[Route("/{rest:path}", inside, methods=["GET", "POST"])])) as other:
+    async with serve_app(Starlette(routes=[Route("/{rest:path}", inside, methods=["GET", "POST"])])) as other:
 
         async def redirect(_: Request) -> Response:
             return RedirectResponse(f"{other}/admin", 307)
 
         app = Starlette(routes=[Route("/mcp", redirect, methods=["GET", "POST", "DELETE"])])
-        async with listening(app) as url:
-            box = by_address(f"{url}/mcp")
+        async with serve_app(app) as url:
+            box = http_toolbox(f"{url}/mcp")
             with pytest.raises(FeatureUnavailable):
                 await box.list_tools()
             await box.aclose()
@@ -69,8 +69,8 @@ async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
         return PlainTextResponse(f"no: {request.headers['authorization']}", 403)
 
     app = Starlette(routes=[Route("/mcp", echo, methods=["GET", "POST", "DELETE"])])
-    async with listening(app) as url:
-        box = by_address(f"{url}/mcp", {"Authorization": CANARY})
+    async with serve_app(app) as url:
+        box = http_toolbox(f"{url}/mcp", {"Authorization": CANARY})
         with pytest.raises(FeatureUnavailable) as refused:
             await box.list_tools()
         await box.aclose()
@@ -98,17 +98,17 @@ async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> 
         data = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told})
         return Response(f"event: message\ndata: {data}\n\n", media_type="text/event-stream")
 
-    async with listening(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
-        box = by_address(f"{url}/mcp")
+    async with serve_app(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
+        box = http_toolbox(f"{url}/mcp")
         outcome = await box.call_tool("much", {})
         await box.aclose()
     assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
 
 
 async def test_nobody_at_an_address() -> None:
-    async with listening(Starlette()) as url:
+    async with serve_app(Starlette()) as url:
         pass
-    box = by_address(f"{url}/mcp")
+    box = http_toolbox(f"{url}/mcp")
     port = url.rpartition(":")[2]
     words = (
         rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
@@ -122,11 +122,11 @@ async def test_a_command_is_given_only_what_it_is_to_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
-    box = by_command()
+    box = stdio_toolbox()
     await box.call_tool("write_down", {"text": "one"})
     await box.aclose()
     assert not (tmp_path / "ours").exists()
-    box = by_command(NOTES=str(tmp_path / "its"))
+    box = stdio_toolbox(NOTES=str(tmp_path / "its"))
     await box.call_tool("write_down", {"text": "two"})
     await box.aclose()
     assert (tmp_path / "its").read_text() == "two\n"

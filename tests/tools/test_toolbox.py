@@ -18,19 +18,19 @@ from moot.store.library.insights import Insights, InsightVectors
 from moot.tools.fake import FakeTool, FakeToolbox
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.tools import ToolInfo
-from tests.store.people import ANNA, discuss, settled
-from tests.tools.servers import at_an_address, by_address, by_command
+from tests.store.people import ANNA, create_discussion, database_with_accounts
+from tests.tools.servers import http_toolbox, serve_http_tools, stdio_toolbox
 
-KINDS = ("fake", "own", "command", "address")
+TOOLBOX_KINDS = ("fake", "own", "command", "address")
 
 
-class Case(Struct):
+class ToolboxCase(Struct):
     """A toolbox, a call that it can make, and a part of what comes of it."""
 
     toolbox: Toolbox
     name: str
     arguments: dict[str, Any]
-    comes: str
+    expected_text: str
 
 
 async def _look_up(arguments: Mapping[str, Any]) -> str:
@@ -45,26 +45,30 @@ LOOK_UP = ToolInfo(
 )
 
 
-@pytest.fixture(params=KINDS)
-async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Case]:
-    found = Case(FakeToolbox(FakeTool(LOOK_UP, _look_up)), "look_up", {"word": "moot"}, "moot: a meeting")
+@pytest.fixture(params=TOOLBOX_KINDS)
+async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ToolboxCase]:
+    found = ToolboxCase(
+        FakeToolbox(FakeTool(LOOK_UP, _look_up)), "look_up", {"word": "moot"}, "moot: a meeting"
+    )
     async with AsyncExitStack() as stack:
         match request.param:
             case "own":
-                database = await stack.enter_async_context(settled("sqlite", tmp_path))
-                here = await discuss(database)
+                database = await stack.enter_async_context(database_with_accounts("sqlite", tmp_path))
+                here = await create_discussion(database)
                 search = InsightSearch(Insights(database), InsightVectors(database))
                 own = BuiltinTools(ANNA, here.id, Discussions(database), search, Whiteboards(database))
-                found = Case(own, "search_knowledge", {"words": "moot"}, "Nothing was found.")
+                found = ToolboxCase(own, "search_knowledge", {"words": "moot"}, "Nothing was found.")
             case "command":
-                found.toolbox = by_command()
+                found.toolbox = stdio_toolbox()
             case "address":
-                found.toolbox = by_address(await stack.enter_async_context(at_an_address()))
+                found.toolbox = http_toolbox(await stack.enter_async_context(serve_http_tools()))
         yield found
         await found.toolbox.aclose()
 
 
-async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_arguments_fit(case: Case) -> None:
+async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_arguments_fit(
+    case: ToolboxCase,
+) -> None:
     tools = {info.name: info for info in await case.toolbox.list_tools()}
     assert all(info.description for info in tools.values())
     assert find_argument_problem(bytes(tools[case.name].parameters), case.arguments) is None
@@ -72,28 +76,28 @@ async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_argume
     assert not tools[case.name].effects
 
 
-async def test_a_call_comes_to_text(case: Case) -> None:
+async def test_a_call_comes_to_text(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool(case.name, case.arguments)
-    assert (case.comes in outcome.content, outcome.is_error) == (True, False)
+    assert (case.expected_text in outcome.content, outcome.is_error) == (True, False)
 
 
-async def test_calls_are_made_side_by_side(case: Case) -> None:
+async def test_calls_are_made_side_by_side(case: ToolboxCase) -> None:
     calls = [case.toolbox.call_tool(case.name, case.arguments) for _ in range(5)]
-    assert all(case.comes in outcome.content for outcome in await asyncio.gather(*calls))
+    assert all(case.expected_text in outcome.content for outcome in await asyncio.gather(*calls))
 
 
-async def test_a_tool_that_is_not_there_is_an_error_in_words(case: Case) -> None:
+async def test_a_tool_that_is_not_there_is_an_error_in_words(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool("fly", {})
     assert (outcome.is_error, "fly" in outcome.content) == (True, True)
 
 
-async def test_wrong_arguments_are_an_error_in_words(case: Case) -> None:
+async def test_wrong_arguments_are_an_error_in_words(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool(case.name, {"wrong": 1})
     assert outcome.is_error
     assert outcome.content
 
 
-async def test_it_can_be_closed_before_it_was_used_and_twice(case: Case) -> None:
+async def test_it_can_be_closed_before_it_was_used_and_twice(case: ToolboxCase) -> None:
     await case.toolbox.aclose()
     await case.toolbox.aclose()
 
@@ -106,12 +110,12 @@ SCHEMA = {
 }
 
 
-def wrong(schema: dict[str, Any], arguments: Any) -> str | None:
+def argument_problem(schema: dict[str, Any], arguments: Any) -> str | None:
     return find_argument_problem(msgspec.json.encode(schema), arguments)
 
 
 def test_what_fits_is_right() -> None:
-    assert wrong(SCHEMA, {"word": "moot", "times": 2}) is None
+    assert argument_problem(SCHEMA, {"word": "moot", "times": 2}) is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_what_fits_is_right() -> None:
     ],
 )
 def test_what_does_not_is_said_in_words(arguments: Any, words: str) -> None:
-    assert words in (wrong(SCHEMA, arguments) or "")
+    assert words in (argument_problem(SCHEMA, arguments) or "")
 
 
 @pytest.mark.parametrize(
@@ -139,4 +143,4 @@ def test_what_does_not_is_said_in_words(arguments: Any, words: str) -> None:
 def test_a_schema_that_is_wrong_fetches_and_slow_patterns_are_left_to_the_server(
     schema: dict[str, Any],
 ) -> None:
-    assert wrong(schema, {"a": "a" * 60 + "!"}) is None
+    assert argument_problem(schema, {"a": "a" * 60 + "!"}) is None

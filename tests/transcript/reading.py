@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 from msgspec import Struct
 
-VOID = {"meta", "br", "hr"}
-TEXT = {
+VOID_TAGS = {"meta", "br", "hr"}
+HTML_TAGS = {
     *("html", "head", "title", "style", "body", "main", "header", "footer", "section", "article", "figure"),
     *(
         "figcaption",
@@ -41,11 +41,11 @@ TEXT = {
         "a",
         "q",
     ),
-    *("time", *VOID),
+    *("time", *VOID_TAGS),
 }
-DRAWN = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", "path", "text"}
-EVERYWHERE = {"class", "id"}
-ATTRIBUTES = {
+SVG_TAGS = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", "path", "text"}
+GLOBAL_ATTRIBUTES = {"class", "id"}
+HTML_ATTRIBUTES = {
     "html": {"lang"},
     "meta": {"charset", "http-equiv", "content", "name"},
     "a": {"href", "rel", "title"},
@@ -56,7 +56,7 @@ ATTRIBUTES = {
     "td": {"style"},
     "time": {"datetime"},
 }
-GEOMETRY = {
+SVG_ATTRIBUTES = {
     *(
         "xmlns",
         "viewbox",
@@ -90,79 +90,79 @@ GEOMETRY = {
     *("font-family", "font-size", "font-weight", "text-anchor", "stroke-linecap", "stroke-linejoin"),
     *("stroke-dasharray", "opacity", "fill-opacity", "stroke-opacity"),
 }
-LINK = re.compile(r"(https?://|mailto:)\S+|#msg_\w+")
-STYLE = re.compile(
+ALLOWED_LINK = re.compile(r"(https?://|mailto:)\S+|#msg_\w+")
+ALLOWED_STYLE = re.compile(
     r"text-align:(left|right|center)|vertical-align:-?[\d.]+em|--own:(#[0-9a-fA-F]{6}|var\(--soft\))"
 )
 
 
-class Node(Struct):
+class HtmlNode(Struct):
     name: str
     attributes: dict[str, str]
     text: str = ""
 
 
-class Reading(HTMLParser):
+class ParsedHtml(HTMLParser):
     """Reads a whole file; elements must be closed in the order in which they were opened."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.nodes: list[Node] = []
-        self.odd: list[str] = []
-        self._open: list[Node] = []
+        self.nodes: list[HtmlNode] = []
+        self.unexpected: list[str] = []
+        self._open_nodes: list[HtmlNode] = []
         self.feed(markup)
         self.close()
-        assert not self._open, [node.name for node in self._open]
+        assert not self._open_nodes, [node.name for node in self._open_nodes]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        node = Node(tag, {name: value or "" for name, value in attrs})
+        node = HtmlNode(tag, {name: value or "" for name, value in attrs})
         assert len(node.attributes) == len(attrs), f"{tag} has an attribute twice"
         self.nodes.append(node)
-        if tag not in VOID:
-            self._open.append(node)
+        if tag not in VOID_TAGS:
+            self._open_nodes.append(node)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            assert tag in DRAWN, f"<{tag}/> would not be closed"
-            self._open.pop()
+        if tag not in VOID_TAGS:
+            assert tag in SVG_TAGS, f"<{tag}/> would not be closed"
+            self._open_nodes.pop()
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop().name == tag
+        assert self._open_nodes.pop().name == tag
 
     def handle_data(self, data: str) -> None:
-        for node in self._open:
+        for node in self._open_nodes:
             node.text += data
 
     def handle_comment(self, data: str) -> None:
-        self.odd.append(data)
+        self.unexpected.append(data)
 
     def handle_pi(self, data: str) -> None:
-        self.odd.append(data)
+        self.unexpected.append(data)
 
     def unknown_decl(self, data: str) -> None:
-        self.odd.append(data)
+        self.unexpected.append(data)
 
-    def texts(self, name: str, kind: str | None = None) -> list[str]:
+    def texts(self, name: str, class_name: str | None = None) -> list[str]:
         """Return what stands in the elements of a name, and perhaps a class."""
         found = [node for node in self.nodes if node.name == name]
         return [
             node.text.strip()
             for node in found
-            if kind is None or kind in node.attributes.get("class", "").split()
+            if class_name is None or class_name in node.attributes.get("class", "").split()
         ]
 
 
-def harmless(markup: str) -> Reading:
+def parse_safe_html(markup: str) -> ParsedHtml:
     """Read markup, and check that there is nothing in it that is not on the lists."""
-    read = Reading(markup)
-    assert read.odd == []
+    read = ParsedHtml(markup)
+    assert read.unexpected == []
     for node in read.nodes:
-        allowed = GEOMETRY if node.name in DRAWN else ATTRIBUTES.get(node.name, set())
-        assert node.name in TEXT | DRAWN, node
-        assert set(node.attributes) <= allowed | EVERYWHERE, node
-        assert LINK.fullmatch(node.attributes.get("href", "#msg_1")), node
-        assert STYLE.fullmatch(node.attributes.get("style", "text-align:left")), node
+        allowed = SVG_ATTRIBUTES if node.name in SVG_TAGS else HTML_ATTRIBUTES.get(node.name, set())
+        assert node.name in HTML_TAGS | SVG_TAGS, node
+        assert set(node.attributes) <= allowed | GLOBAL_ATTRIBUTES, node
+        assert ALLOWED_LINK.fullmatch(node.attributes.get("href", "#msg_1")), node
+        assert ALLOWED_STYLE.fullmatch(node.attributes.get("style", "text-align:left")), node
         assert "url(" not in str(
             {
                 k: v

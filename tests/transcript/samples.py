@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.services.run_reports import LaneReport, Report
+from moot.services.run_reports import LaneReport, RunReport
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message
 from moot.types.events import Agreed, Decided
@@ -13,7 +13,7 @@ from moot.types.faults import make_fault
 from moot.types.files import StoredFile
 from moot.types.participants import make_participants
 from moot.types.versions import VersionedTurn
-from tests.terminal.findings import LEDGER, RANKING, SUMMARY
+from tests.terminal.findings import DEBATE_CLAIMS, RANKING, SUMMARY
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
 PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
@@ -34,18 +34,18 @@ DISCUSSION = Discussion(
     created_at=NOON,
     updated_at=NOON,
 )
-NOTES = StoredFile(id="file_1", name="notes.txt", media_type="text/plain", size=6, created_at=NOON)
-FILES = {NOTES.id: NOTES}
+NOTES_FILE = StoredFile(id="file_1", name="notes.txt", media_type="text/plain", size=6, created_at=NOON)
+FILES = {NOTES_FILE.id: NOTES_FILE}
 
 
-def asked(words: str = "Shall we split it?", **more: Any) -> Message:
-    given = {"id": "msg_0", "number": 1, "run": "run_1", "created_at": NOON, **more}
-    return Message(discussion="dis_1", role="user", content=words, **given)
+def user_message(content: str = "Shall we split it?", **fields: Any) -> Message:
+    given = {"id": "msg_0", "number": 1, "run": "run_1", "created_at": NOON, **fields}
+    return Message(discussion="dis_1", role="user", content=content, **given)
 
 
-def said(place: int, words: str, stage: str = "initial", **more: Any) -> Message:
+def participant_message(position: int, content: str, stage: str = "initial", **fields: Any) -> Message:
     """Let the participant at a place say something."""
-    who = PARTICIPANTS[place]
+    who = PARTICIPANTS[position]
     given: dict[str, Any] = {
         "id": f"msg_{stage}_{who.id}",
         "run": "run_1",
@@ -57,18 +57,18 @@ def said(place: int, words: str, stage: str = "initial", **more: Any) -> Message
         "latency": 1.5,
         "created_at": NOON + 60,
     }
-    return Message(discussion="dis_1", content=words, participant=who.id, stage=stage, **given | more)
+    return Message(discussion="dis_1", content=content, participant=who.id, stage=stage, **given | fields)
 
 
-def turns(messages: Iterable[Message]) -> list[VersionedTurn]:
+def single_version_turns(messages: Iterable[Message]) -> list[VersionedTurn]:
     """Turns that have one version each."""
     return [VersionedTurn(one) for one in messages]
 
 
 MESSAGES = (
-    asked(files=("file_1",)),
-    said(0, "**Split** it now.", thoughts="The teams wait."),
-    said(
+    user_message(files=("file_1",)),
+    participant_message(0, "**Split** it now.", thoughts="The teams wait."),
+    participant_message(
         1,
         "",
         status="failed",
@@ -76,12 +76,12 @@ MESSAGES = (
         usage=None,
         cost=None,
     ),
-    said(2, "Wait a quar", status="partial", details="Figures: none."),
-    said(0, "I keep my position.", "debate"),
-    said(2, "I change my position.", "debate"),
-    said(0, "Split it, in steps.", "synthesis", role="synthesis"),
+    participant_message(2, "Wait a quar", status="partial", details="Figures: none."),
+    participant_message(0, "I keep my position.", "debate"),
+    participant_message(2, "I change my position.", "debate"),
+    participant_message(0, "Split it, in steps.", "synthesis", role="synthesis"),
 )
-REPORT = Report(
+REPORT = RunReport(
     id="run_1",
     discussion="dis_1",
     message="msg_0",
@@ -101,9 +101,9 @@ REPORT = Report(
     ),
     summary=SUMMARY,
     ranking=RANKING,
-    claims=LEDGER.claims,
-    flips=LEDGER.flips,
-    unproven=LEDGER.unproven,
+    claims=DEBATE_CLAIMS.claims,
+    flips=DEBATE_CLAIMS.flips,
+    unproven=DEBATE_CLAIMS.unproven,
     agreed=None,
     notices=(),
     decisions=(),
@@ -111,7 +111,7 @@ REPORT = Report(
     cost=0.25,
     unpriced=0,
 )
-LESSON = replace(
+LESSON_REPORT = replace(
     REPORT,
     lanes=(),
     summary=None,
@@ -128,7 +128,7 @@ LESSON = replace(
     unpriced=2,
 )
 
-HOSTILE = (
+HOSTILE_TEXTS = (
     "<script>alert(1)</script>",
     "</title><script>alert(1)</script>",
     "</style><img src=x onerror=alert(1)>",

@@ -5,14 +5,18 @@ from moot.transcript.debate_report import (
     position_change_text,
     position_status,
 )
-from moot.types.debate import Ledger, Place, Ranking
-from tests.terminal.findings import LEDGER, RANKING, row
+from moot.types.debate import DebateClaims, RankedAnswer, Ranking
+from tests.terminal.findings import DEBATE_CLAIMS, RANKING, participant_summary
 
 NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma"}
 
 
 def test_whoever_said_nothing_has_neither_kept_nor_changed() -> None:
-    rows = (row("alpha", "A.", "A."), row("beta", "A.", "B.", changed=True), row("gamma", "", ""))
+    rows = (
+        participant_summary("alpha", "A.", "A."),
+        participant_summary("beta", "A.", "B.", changed=True),
+        participant_summary("gamma", "", ""),
+    )
     assert [position_status(one) for one in rows] == ["kept", "changed", "no answer"]
 
 
@@ -22,23 +26,23 @@ def test_those_who_are_level_share_a_place() -> None:
         (2, "alpha"),
         (2, "beta"),
     ]
-    last = Place(participant="delta", points=0.0, votes=2)
+    last = RankedAnswer(participant="delta", points=0.0, votes=2)
     more = Ranking(places=(*RANKING.places, last), ballots={})
     assert [number for number, _ in number_ranks(more)] == [1, 2, 2, 4]
 
 
 def test_one_is_not_many() -> None:
-    assert points_text(Place(participant="alpha", points=1.0, votes=1)) == "1 point in 1 vote"
-    assert points_text(Place(participant="alpha", points=1.5, votes=3)) == "1.5 points in 3 votes"
+    assert points_text(RankedAnswer(participant="alpha", points=1.0, votes=1)) == "1 point in 1 vote"
+    assert points_text(RankedAnswer(participant="alpha", points=1.5, votes=3)) == "1.5 points in 3 votes"
     assert (
-        describe_dropped_quotes(Ledger(claims=(), flips=(), unproven=1))
+        describe_dropped_quotes(DebateClaims(claims=(), flips=(), unproven=1))
         == "Left out: 1 quote that is in no answer"
     )
-    assert describe_dropped_quotes(LEDGER) == "Left out: 2 quotes that are in no answer"
+    assert describe_dropped_quotes(DEBATE_CLAIMS) == "Left out: 2 quotes that are in no answer"
 
 
 def test_a_change_of_mind_names_whose_argument_it_was_if_anybody_s() -> None:
-    assert [position_change_text(flip, NAMES) for flip in LEDGER.flips] == [
+    assert [position_change_text(flip, NAMES) for flip in DEBATE_CLAIMS.flips] == [
         "Gamma: Wait -> Split, after Alpha's argument",
         "Beta: Keep -> Wait",
     ]

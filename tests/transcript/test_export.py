@@ -14,35 +14,51 @@ from moot.store.runs.runs import RunLease
 from moot.transcript import export
 from moot.transcript.export import TranscriptExporter, TranscriptFormat, transcript_file_name
 from moot.transcript.html_format import HtmlFormat
-from moot.transcript.json_format import JsonFormat, Transcript
+from moot.transcript.json_format import JsonFormat, TranscriptDocument
 from moot.transcript.markdown_format import MarkdownFormat
 from moot.types.discussions import Message
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.state import EMPTY_BOARD, Board
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.talking import Talking, talking
-from tests.store.debating import Pen, turn
-from tests.store.people import settled
-from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, REPORT, said, turns
+from tests.server.talking import LocalApp, create_local_app
+from tests.store.debating import RunWriter, make_turn
+from tests.store.people import database_with_accounts
+from tests.transcript.samples import (
+    DISCUSSION,
+    FILES,
+    MESSAGES,
+    REPORT,
+    participant_message,
+    single_version_turns,
+)
 
-FORMS = [MarkdownFormat, JsonFormat, HtmlFormat]
+FORMATS = [MarkdownFormat, JsonFormat, HtmlFormat]
 
 
-def told(form: TranscriptFormat, *, at_once: int) -> str:
+def render_sample(transcript_format: TranscriptFormat, *, page_size: int) -> str:
     """Tell the sample so many messages at once."""
-    pages = [MESSAGES[start : start + at_once] for start in range(0, len(MESSAGES), at_once)]
-    answers = "".join(form.render_turns(turns(page), FILES) for page in pages)
-    return form.render_start(DISCUSSION) + answers + form.render_report(REPORT) + form.render_end(EMPTY_BOARD)
+    pages = [MESSAGES[start : start + page_size] for start in range(0, len(MESSAGES), page_size)]
+    answers = "".join(transcript_format.render_turns(single_version_turns(page), FILES) for page in pages)
+    return (
+        transcript_format.render_start(DISCUSSION)
+        + answers
+        + transcript_format.render_report(REPORT)
+        + transcript_format.render_end(EMPTY_BOARD)
+    )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_it_is_the_same_however_it_is_cut_into_pages(form: type[TranscriptFormat]) -> None:
-    assert told(form(), at_once=1) == told(form(), at_once=3) == told(form(), at_once=100)
+    assert (
+        render_sample(form(), page_size=1)
+        == render_sample(form(), page_size=3)
+        == render_sample(form(), page_size=100)
+    )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_everything_is_in_it(form: type[TranscriptFormat]) -> None:
-    text = told(form(), at_once=100)
+    text = render_sample(form(), page_size=100)
     for message in MESSAGES:
         assert message.content in text.replace("<strong>", "**").replace("</strong>", "**")
     for words in (
@@ -57,245 +73,275 @@ def test_everything_is_in_it(form: type[TranscriptFormat]) -> None:
         assert words in text
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_discussion_in_which_nothing_was_said_is_told_too(form: type[TranscriptFormat]) -> None:
     empty = form()
     assert DISCUSSION.title in empty.render_start(DISCUSSION) + empty.render_end(EMPTY_BOARD)
 
 
-REVISED = VersionedTurn(
-    said(0, "Split it in May.", version=3, versions=3, version_id="msg_9"),
+REVISED_TURN = VersionedTurn(
+    participant_message(0, "Split it in May.", version=3, versions=3, version_id="msg_9"),
     (
-        said(0, "Split it today.", version=1, versions=3),
-        said(0, "Never split it.", version=2, versions=3, edited=True),
+        participant_message(0, "Split it today.", version=1, versions=3),
+        participant_message(0, "Never split it.", version=2, versions=3, edited=True),
     ),
 )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_no_version_of_an_answer_is_left_out(form: type[TranscriptFormat]) -> None:
-    text = told_of(form(), REVISED)
+    text = render_with_turns(form(), REVISED_TURN)
     for words in ("Split it in May.", "Split it today.", "Never split it."):
         assert text.count(words) == 1
-    assert told_of(form(), VersionedTurn(REVISED.current)).count("Never") == 0
+    assert render_with_turns(form(), VersionedTurn(REVISED_TURN.current)).count("Never") == 0
 
 
 @pytest.mark.parametrize("form", [MarkdownFormat, HtmlFormat])
 def test_whoever_reads_is_told_which_version_it_is(form: type[TranscriptFormat]) -> None:
-    text = told_of(form(), REVISED)
+    text = render_with_turns(form(), REVISED_TURN)
     assert text.index("Split it in May.") < text.index("Version 1 of 3") < text.index("Version 2 of 3")
     assert "Version 2 of 3, edited by hand" in text
 
 
-def told_of(form: TranscriptFormat, *some: VersionedTurn) -> str:
-    return form.render_start(DISCUSSION) + form.render_turns(some, {}) + form.render_end(EMPTY_BOARD)
+def render_with_turns(transcript_format: TranscriptFormat, *turns: VersionedTurn) -> str:
+    return (
+        transcript_format.render_start(DISCUSSION)
+        + transcript_format.render_turns(turns, {})
+        + transcript_format.render_end(EMPTY_BOARD)
+    )
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def document(table: Talking, id: str) -> Transcript:
-    caller = await table.house.accounts.ensure_local_account()
-    discussion = await table.house.discussions.get_discussion(caller.tenant, id)
-    pieces = TranscriptExporter(table.house.database).export_chunks(caller.tenant, discussion, JsonFormat())
-    return msgspec.json.decode(b"".join([piece async for piece in pieces]), type=Transcript)
+async def export_json(app: LocalApp, id: str) -> TranscriptDocument:
+    caller = await app.services.accounts.ensure_local_account()
+    discussion = await app.services.discussions.get_discussion(caller.tenant, id)
+    pieces = TranscriptExporter(app.services.database).export_chunks(caller.tenant, discussion, JsonFormat())
+    return msgspec.json.decode(b"".join([piece async for piece in pieces]), type=TranscriptDocument)
 
 
-async def long_discussion(table: Talking, questions: int) -> str:
-    opened = await table.open()
+async def create_long_discussion(app: LocalApp, questions: int) -> str:
+    opened = await app.create_discussion()
     id, run = opened["discussion"]["id"], opened["run"]["id"]
-    await table.answer(run, "So. ", "0")
+    await app.record_answer(run, "So. ", "0")
     for number in range(1, questions):
-        said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
-        await table.answer(said["run"]["id"], "So. ", str(number))
+        said = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
+        await app.record_answer(said["run"]["id"], "So. ", str(number))
     return str(id)
 
 
-def words(messages: Sequence[Message]) -> list[str]:
+def message_contents(messages: Sequence[Message]) -> list[str]:
     return [message.content for message in messages]
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 6, 7, 50])
 async def test_every_message_is_told_once_whatever_the_pages(
-    table: Talking, page: int, monkeypatch: pytest.MonkeyPatch
+    app: LocalApp, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", page)
-    id = await long_discussion(table, 3)
-    told = await document(table, id)
-    assert words(told.messages) == ["What is a moot?", "So. 0", "And 1?", "So. 1", "And 2?", "So. 2"]
+    id = await create_long_discussion(app, 3)
+    told = await export_json(app, id)
+    assert message_contents(told.messages) == [
+        "What is a moot?",
+        "So. 0",
+        "And 1?",
+        "So. 1",
+        "And 2?",
+        "So. 2",
+    ]
     assert [run.id for run in told.runs] == list(dict.fromkeys(message.run for message in told.messages))
 
 
 async def test_what_a_run_came_to_follows_its_last_message(
-    table: Talking, monkeypatch: pytest.MonkeyPatch
+    app: LocalApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 3)
     seen: list[str] = []
 
-    class Noting(JsonFormat):
+    class RecordingFormat(JsonFormat):
         def render_turns(self, turns: Sequence[VersionedTurn], files: Any) -> str:
-            seen.extend(words([turn.current for turn in turns]))
+            seen.extend(message_contents([turn.current for turn in turns]))
             return super().render_turns(turns, files)
 
         def render_report(self, report: Any) -> str:
             seen.append(report.status)
             return super().render_report(report)
 
-    id = await long_discussion(table, 2)
-    caller = await table.house.accounts.ensure_local_account()
-    discussion = await table.house.discussions.get_discussion(caller.tenant, id)
-    async for _ in TranscriptExporter(table.house.database).export_chunks(
-        caller.tenant, discussion, Noting()
+    id = await create_long_discussion(app, 2)
+    caller = await app.services.accounts.ensure_local_account()
+    discussion = await app.services.discussions.get_discussion(caller.tenant, id)
+    async for _ in TranscriptExporter(app.services.database).export_chunks(
+        caller.tenant, discussion, RecordingFormat()
     ):
         pass
     assert seen == ["What is a moot?", "So. 0", "completed", "And 1?", "So. 1", "completed"]
 
 
-class Revised:
+class RevisedDebate:
     """A debate of more than a page in whose first run Beta failed; all that comes later has a higher number."""
 
-    def __init__(self, table: Talking, id: str, run: str) -> None:
-        self.table = table
-        self.id = id
-        self.run = run
-        table.house.retrying._start = lambda run, revision: None
+    def __init__(self, app: LocalApp, discussion_id: str, run_id: str) -> None:
+        self.app = app
+        self.discussion_id = discussion_id
+        self.run_id = run_id
+        app.services.retries._start = lambda run, revision: None
 
-    async def read(self) -> list[Message]:
+    async def list_messages(self) -> list[Message]:
         """Return all that the discussion lists."""
-        return list(await self.table.house.discussions.list_messages(self.id, include_hidden=False))
+        return list(
+            await self.app.services.discussions.list_messages(self.discussion_id, include_hidden=False)
+        )
 
-    async def edit(self, place: int, words: str) -> None:
-        turn = (await self.read())[place].id
-        await self.table.ok("PATCH", f"/api/discussions/{self.id}/turns/{turn}", {"content": words})
+    async def edit_turn(self, position: int, content: str) -> None:
+        turn = (await self.list_messages())[position].id
+        await self.app.call_ok(
+            "PATCH", f"/api/discussions/{self.discussion_id}/turns/{turn}", {"content": content}
+        )
 
-    async def retry(self, who: str) -> None:
+    async def retry_lane(self, participant: str) -> None:
         """Let somebody try again in the first run, and answer this time."""
-        await self.table.ok("POST", f"/api/runs/{self.run}/lanes/{who}/retry")
-        held = await self._claimed(self.run)
-        pen = Pen(self.table.house.database, held)
-        await pen.keep([turn(held, who)])
-        await pen.end(revision=1)
+        await self.app.call_ok("POST", f"/api/runs/{self.run_id}/lanes/{participant}/retry")
+        held = await self._acquire_lease(self.run_id)
+        pen = RunWriter(self.app.services.database, held)
+        await pen.write_records([make_turn(held, participant)])
+        await pen.end_run(revision=1)
 
-    async def again(self, place: int) -> str:
+    async def regenerate(self, position: int) -> str:
         """Let an answer be given anew, and return the run in which it was."""
-        answer = (await self.read())[place]
-        path = f"/api/discussions/{self.id}/turns/{answer.id}/again"
-        run: str = (await self.table.ok("POST", path))["run"]["id"]
-        held = await self._claimed(run)
-        pen = Pen(self.table.house.database, held)
-        anew = turn(held, answer.participant or "", answer.stage or "", version_of=answer.id)
-        await pen.keep([replace(anew, content="Given anew.")])
-        await pen.end()
+        answer = (await self.list_messages())[position]
+        path = f"/api/discussions/{self.discussion_id}/turns/{answer.id}/again"
+        run: str = (await self.app.call_ok("POST", path))["run"]["id"]
+        held = await self._acquire_lease(run)
+        pen = RunWriter(self.app.services.database, held)
+        anew = make_turn(held, answer.participant or "", answer.stage or "", version_of=answer.id)
+        await pen.write_records([replace(anew, content="Given anew.")])
+        await pen.end_run()
         return run
 
-    async def _claimed(self, run: str) -> RunLease:
-        held = await self.table.house.runs.acquire_lease(run, self.table.house.worker_id)
+    async def _acquire_lease(self, run: str) -> RunLease:
+        held = await self.app.services.runs.acquire_lease(run, self.app.services.worker_id)
         assert held is not None
         return held
 
 
 @pytest.fixture
-async def revised(table: Talking, monkeypatch: pytest.MonkeyPatch) -> Revised:
+async def revised_debate(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> RevisedDebate:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 8)
-    opened = await table.open(mode="debate")
+    opened = await app.create_discussion(mode="debate")
     id, run = opened["discussion"]["id"], opened["run"]["id"]
-    held = await table.house.runs.acquire_lease(run, table.house.worker_id)
+    held = await app.services.runs.acquire_lease(run, app.services.worker_id)
     assert held is not None
-    pen = Pen(table.house.database, held)
-    alpha = turn(held, "alpha", view="blind", upto=opened["message"]["number"])
-    await pen.keep([alpha, turn(held, "beta", status="failed")])
-    await pen.end()
+    pen = RunWriter(app.services.database, held)
+    alpha = make_turn(held, "alpha", view="blind", upto=opened["message"]["number"])
+    await pen.write_records([alpha, make_turn(held, "beta", status="failed")])
+    await pen.end_run()
     for number in range(1, export.MESSAGES_PER_PAGE // 2 + 2):
-        said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
-        await table.answer(said["run"]["id"], "So. ", str(number))
-    return Revised(table, id, run)
+        said = await app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
+        await app.record_answer(said["run"]["id"], "So. ", str(number))
+    return RevisedDebate(app, id, run)
 
 
-async def test_what_came_later_to_the_first_of_many_pages_is_told_in_its_place(revised: Revised) -> None:
-    await revised.edit(0, "What was a moot?")
-    await revised.retry("beta")
-    await revised.again(1)
-    told, read = await document(revised.table, revised.id), await revised.read()
-    assert words(told.messages[:4]) == ["What was a moot?", "Given anew.", "beta in initial", "And 1?"]
+async def test_what_came_later_to_the_first_of_many_pages_is_told_in_its_place(
+    revised_debate: RevisedDebate,
+) -> None:
+    await revised_debate.edit_turn(0, "What was a moot?")
+    await revised_debate.retry_lane("beta")
+    await revised_debate.regenerate(1)
+    told, read = (
+        await export_json(revised_debate.app, revised_debate.discussion_id),
+        await revised_debate.list_messages(),
+    )
+    assert message_contents(told.messages[:4]) == [
+        "What was a moot?",
+        "Given anew.",
+        "beta in initial",
+        "And 1?",
+    ]
     assert len(told.messages) == export.MESSAGES_PER_PAGE + 5
     assert list(told.messages) == read
 
 
-async def test_a_run_that_gave_an_answer_anew_is_not_told_beside_it(revised: Revised) -> None:
-    before = await document(revised.table, revised.id)
-    anew = await revised.again(1)
-    told = await document(revised.table, revised.id)
+async def test_a_run_that_gave_an_answer_anew_is_not_told_beside_it(revised_debate: RevisedDebate) -> None:
+    before = await export_json(revised_debate.app, revised_debate.discussion_id)
+    anew = await revised_debate.regenerate(1)
+    told = await export_json(revised_debate.app, revised_debate.discussion_id)
     assert told.messages[1].content == "Given anew."
     assert anew not in [run.id for run in told.runs]
     assert [run.id for run in told.runs] == [run.id for run in before.runs]
 
 
 async def test_what_is_changed_while_it_is_told_is_told_once_and_as_it_was(
-    revised: Revised, monkeypatch: pytest.MonkeyPatch
+    revised_debate: RevisedDebate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 2)
-    caller = await revised.table.house.accounts.ensure_local_account()
-    discussion = await revised.table.house.discussions.get_discussion(caller.tenant, revised.id)
-    before = await revised.read()
+    caller = await revised_debate.app.services.accounts.ensure_local_account()
+    discussion = await revised_debate.app.services.discussions.get_discussion(
+        caller.tenant, revised_debate.discussion_id
+    )
+    before = await revised_debate.list_messages()
     seen: list[Message] = []
 
-    class Noting(JsonFormat):
+    class RecordingFormat(JsonFormat):
         def render_turns(self, turns: Sequence[VersionedTurn], files: Any) -> str:
             seen.extend(turn.current for turn in turns)
             return super().render_turns(turns, files)
 
-    telling_it = TranscriptExporter(revised.table.house.database).export_chunks(
-        caller.tenant, discussion, Noting()
+    telling_it = TranscriptExporter(revised_debate.app.services.database).export_chunks(
+        caller.tenant, discussion, RecordingFormat()
     )
     while not seen:
         await anext(telling_it)
-    await revised.edit(-1, "So be it.")
-    await revised.retry("beta")
+    await revised_debate.edit_turn(-1, "So be it.")
+    await revised_debate.retry_lane("beta")
     async for _ in telling_it:
         pass
     assert seen == [*before[:2], *before[3:]], "Beta's failed turn is gone, and the other came later"
 
 
 @pytest.mark.parametrize(("mode", "looks"), [("single", 0), ("debate", 0), ("directed", 1)])
-async def test_only_a_lesson_has_a_board_to_be_read(table: Talking, mode: str, looks: int) -> None:
-    caller = await table.house.accounts.ensure_local_account()
-    opened = await table.open(mode=mode)
-    discussion = await table.house.discussions.get_discussion(caller.tenant, opened["discussion"]["id"])
-    transcripts = TranscriptExporter(table.house.database)
+async def test_only_a_lesson_has_a_board_to_be_read(app: LocalApp, mode: str, looks: int) -> None:
+    caller = await app.services.accounts.ensure_local_account()
+    opened = await app.create_discussion(mode=mode)
+    discussion = await app.services.discussions.get_discussion(caller.tenant, opened["discussion"]["id"])
+    transcripts = TranscriptExporter(app.services.database)
     looked: list[str] = []
 
-    class Noting(Whiteboards):
+    class RecordingWhiteboards(Whiteboards):
         async def whiteboard_at(
             self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None
         ) -> Board:
             looked.append(discussion)
             return await super().whiteboard_at(tenant, discussion, run, seq)
 
-    transcripts._boards = Noting(table.house.database)
+    transcripts._boards = RecordingWhiteboards(app.services.database)
     told = [piece async for piece in transcripts.export_chunks(caller.tenant, discussion, JsonFormat())]
     assert looked == [discussion.id] * looks
-    assert msgspec.json.decode(b"".join(told), type=Transcript).board == Board()
+    assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).board == Board()
 
 
-async def test_a_run_in_which_nobody_has_answered_yet_is_told_too(table: Talking) -> None:
-    told = await document(table, (await table.open())["discussion"]["id"])
-    assert (words(told.messages), [run.status for run in told.runs]) == (["What is a moot?"], ["waiting"])
+async def test_a_run_in_which_nobody_has_answered_yet_is_told_too(app: LocalApp) -> None:
+    told = await export_json(app, (await app.create_discussion())["discussion"]["id"])
+    assert (message_contents(told.messages), [run.status for run in told.runs]) == (
+        ["What is a moot?"],
+        ["waiting"],
+    )
 
 
-async def test_whoever_leaves_early_leaves_nothing_behind(table: Talking) -> None:
-    id = await long_discussion(table, 2)
-    caller = await table.house.accounts.ensure_local_account()
-    discussion = await table.house.discussions.get_discussion(caller.tenant, id)
-    transcripts = TranscriptExporter(table.house.database)
+async def test_whoever_leaves_early_leaves_nothing_behind(app: LocalApp) -> None:
+    id = await create_long_discussion(app, 2)
+    caller = await app.services.accounts.ensure_local_account()
+    discussion = await app.services.discussions.get_discussion(caller.tenant, id)
+    transcripts = TranscriptExporter(app.services.database)
     leaving = transcripts.export_chunks(caller.tenant, discussion, HtmlFormat())
     await anext(leaving)
     await leaving.aclose()

@@ -5,14 +5,14 @@ import pytest
 from moot.transcript.formulas import MAX_FORMULA_CHARS, MAX_FORMULA_LINES, FormulaRenderer
 from moot.transcript.html import TimeBudget
 from moot.transcript.html_markdown import MarkdownRenderer
-from tests.transcript.reading import harmless
+from tests.transcript.reading import parse_safe_html
 
 render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
 
-def labels(markdown: str) -> list[str]:
+def formula_labels(markdown: str) -> list[str]:
     """Return the formulas that were drawn."""
-    nodes = harmless(render(markdown)).nodes
+    nodes = parse_safe_html(render(markdown)).nodes
     return [node.attributes["aria-label"] for node in nodes if node.name == "svg"]
 
 
@@ -34,7 +34,7 @@ def labels(markdown: str) -> list[str]:
     ],
 )
 def test_formulas_are_found_between_the_usual_signs(markdown: str, formulas: list[str]) -> None:
-    assert labels(markdown) == formulas
+    assert formula_labels(markdown) == formulas
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_formulas_are_found_between_the_usual_signs(markdown: str, formulas: lis
     ],
 )
 def test_what_only_looks_like_a_formula_is_text(markdown: str) -> None:
-    assert labels(markdown) == []
+    assert formula_labels(markdown) == []
 
 
 def test_a_formula_that_text_goes_on_after_does_not_reach_for_a_later_sign() -> None:
-    assert labels("$$x$$ and more\n\ny $$") == ["x"]
+    assert formula_labels("$$x$$ and more\n\ny $$") == ["x"]
 
 
 @pytest.mark.parametrize("apart", [False, True])

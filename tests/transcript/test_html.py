@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from moot.transcript.html import TimeBudget, escape_html, html_element, html_list
 from moot.whiteboard.render.elements import replace_unprintable
-from tests.transcript.reading import Reading
+from tests.transcript.reading import ParsedHtml
 
 
 def test_an_element_is_closed_also_when_it_is_empty() -> None:
@@ -15,7 +15,7 @@ def test_an_element_is_closed_also_when_it_is_empty() -> None:
     assert html_list(["a", "b"], "ol", class_="x") == '<ol class="x"><li>a</li><li>b</li></ol>'
 
 
-def parsed(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Put line feeds where a parser of HTML does: for a carriage return, alone or with a line feed after it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -25,11 +25,11 @@ def parsed(text: str) -> str:
 @example("a\r\r\n\n\r", "\n\r\n")
 @example("\0&#13;&amp", "'\"><p title=x>")
 def test_text_stays_text_between_tags_and_in_attributes(text: str, value: str) -> None:
-    (node,) = Reading(html_element("p", escape_html(text), title=value)).nodes
-    assert {name: parsed(said) for name, said in node.attributes.items()} == {
-        "title": parsed(replace_unprintable(value))
+    (node,) = ParsedHtml(html_element("p", escape_html(text), title=value)).nodes
+    assert {name: normalize_newlines(said) for name, said in node.attributes.items()} == {
+        "title": normalize_newlines(replace_unprintable(value))
     }
-    assert parsed(node.text) == parsed(replace_unprintable(text))
+    assert normalize_newlines(node.text) == normalize_newlines(replace_unprintable(text))
 
 
 def test_it_is_over_when_it_has_taken_long_enough() -> None:

@@ -2,22 +2,22 @@
 
 from msgspec.structs import replace
 
-from moot.services.run_reports import Report
+from moot.services.run_reports import RunReport
 from moot.transcript.html import escape_html
 from moot.transcript.html_debate import render_debate_report
 from moot.transcript.labels import ParticipantNames
-from tests.transcript.reading import Reading, harmless
-from tests.transcript.samples import LESSON, REPORT
+from tests.transcript.reading import ParsedHtml, parse_safe_html
+from tests.transcript.samples import LESSON_REPORT, REPORT
 
 NAMES = ParticipantNames(alpha="Alpha", beta="Beta", gamma="Gamma")
 
 
-def read(report: Report) -> Reading:
-    return harmless(render_debate_report(report, NAMES, lambda who: escape_html(NAMES[who])))
+def parse_report_html(report: RunReport) -> ParsedHtml:
+    return parse_safe_html(render_debate_report(report, NAMES, lambda who: escape_html(NAMES[who])))
 
 
 def test_the_summary_is_a_table_of_who_stands_where() -> None:
-    shown = read(REPORT)
+    shown = parse_report_html(REPORT)
     assert shown.texts("tr")[:4] == [
         "At firstIn the endPosition",
         "AlphaSplit.Split, and measure.kept",
@@ -29,7 +29,7 @@ def test_the_summary_is_a_table_of_who_stands_where() -> None:
 
 
 def test_ranking_flips_and_claims_are_told_with_their_quotes() -> None:
-    shown = read(REPORT)
+    shown = parse_report_html(REPORT)
     assert shown.texts("table", "ranking") == [
         "1.Gamma2 points in 2 votes2.Alpha0.5 points in 1 vote2.Beta1 point in 2 votes"
     ]
@@ -44,16 +44,18 @@ def test_ranking_flips_and_claims_are_told_with_their_quotes() -> None:
 
 
 def test_whoever_gave_no_answer_is_named_with_the_reason() -> None:
-    assert read(REPORT).texts("ul", "missing") == ["Beta: Key rejected for b (HTTP 401)."]
+    assert parse_report_html(REPORT).texts("ul", "missing") == ["Beta: Key rejected for b (HTTP 401)."]
 
 
 def test_a_run_in_which_nothing_was_found_has_no_minutes() -> None:
-    shown = read(replace(LESSON, decisions=(), agreed=None, status="completed", unpriced=0))
+    shown = parse_report_html(
+        replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0)
+    )
     assert [node.name for node in shown.nodes] == ["section", "p"]
     assert shown.texts("p") == ["5,000 tokens in, 600 out, $0.25"]
 
 
 def test_first_answers_that_do_not_agree_are_said_not_to() -> None:
-    assert LESSON.agreed is not None
-    shown = read(replace(LESSON, agreed=replace(LESSON.agreed, agree=False)))
+    assert LESSON_REPORT.agreed is not None
+    shown = parse_report_html(replace(LESSON_REPORT, agreed=replace(LESSON_REPORT.agreed, agree=False)))
     assert "The first answers do not agree. All say yes." in shown.texts("p")

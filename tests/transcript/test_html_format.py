@@ -15,24 +15,24 @@ from moot.types.faults import Fault
 from moot.types.participants import PARTICIPANT_COLOURS, Participant
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.reading import Reading, harmless
+from tests.transcript.reading import ParsedHtml, parse_safe_html
 from tests.transcript.samples import (
     DISCUSSION,
     FILES,
-    HOSTILE,
-    LESSON,
+    HOSTILE_TEXTS,
+    LESSON_REPORT,
     MESSAGES,
-    NOTES,
+    NOTES_FILE,
     REPORT,
-    asked,
-    said,
-    turns,
+    participant_message,
+    single_version_turns,
+    user_message,
 )
-from tests.whiteboard.lesson import LESSON as DRAWN
-from tests.whiteboard.lesson import board_of
+from tests.whiteboard.lesson import LESSON_ACTIONS as DRAWN
+from tests.whiteboard.lesson import make_board
 
-NAMED = ("Alpha", "Beta", "Gamma")
-KEPT = {
+PARTICIPANT_NAMES = ("Alpha", "Beta", "Gamma")
+UNCHANGED_FIELDS = {
     "id",
     "mode",
     "status",
@@ -48,18 +48,18 @@ KEPT = {
 }
 
 
-def told() -> str:
+def render_page() -> str:
     page = HtmlFormat()
     return (
         page.render_start(DISCUSSION)
-        + page.render_turns(turns(MESSAGES), FILES)
+        + page.render_turns(single_version_turns(MESSAGES), FILES)
         + page.render_report(REPORT)
         + page.render_end(replay_actions(DRAWN))
     )
 
 
 def test_everything_is_told_and_in_its_order() -> None:
-    read = harmless(told())
+    read = parse_safe_html(render_page())
     assert read.texts("h1") == read.texts("title") == ["Shall we split it?"]
     assert read.texts("li")[:3] == ["Alpha a/one", "Beta b/two", "Gamma c/three"]
     assert read.texts("h3", "name") == ["Person", "Alpha", "Beta", "Gamma", "Alpha", "Gamma", "Alpha"]
@@ -84,7 +84,7 @@ def test_everything_is_told_and_in_its_order() -> None:
 
 
 def test_it_needs_nothing_but_itself() -> None:
-    page = told()
+    page = render_page()
     assert f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">' in page
     assert page.index("Content-Security-Policy") < page.index("<style>")
     assert "<script" not in page
@@ -92,14 +92,14 @@ def test_it_needs_nothing_but_itself() -> None:
 
 
 def test_everybody_has_a_colour_that_stays() -> None:
-    read = Reading(told())
+    read = ParsedHtml(render_page())
     cards = [node.attributes["style"] for node in read.nodes if node.name == "article"]
     alpha, beta, gamma = (f"--own:{one}" for one in PARTICIPANT_COLOURS[:3])
     assert cards == ["--own:var(--soft)", alpha, beta, gamma, alpha, gamma, alpha]
     chips = {
         node.text: node.attributes["style"]
         for node in read.nodes
-        if node.name == "span" and node.text in NAMED
+        if node.name == "span" and node.text in PARTICIPANT_NAMES
     }
     assert chips == {"Alpha": alpha, "Beta": beta, "Gamma": gamma}
 
@@ -111,7 +111,7 @@ def test_everybody_has_a_colour_that_stays() -> None:
 def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
     first, *others = DISCUSSION.participants
     page = HtmlFormat()
-    read = harmless(
+    read = parse_safe_html(
         page.render_start(replace(DISCUSSION, participants=(replace(first, colour=own), *others)))
         + page.render_end(EMPTY_BOARD)
     )
@@ -120,26 +120,30 @@ def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None
 
 def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
     page = HtmlFormat()
-    read = Reading(page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD))
+    read = ParsedHtml(
+        page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD)
+    )
     assert {node.attributes["href"] for node in read.nodes if node.name == "a"} == {"#msg_1"}
 
 
 def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> None:
-    acted = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    acted = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
     page = HtmlFormat()
     text = (
         page.render_start(DISCUSSION)
-        + page.render_turns(turns([asked(audience=("beta",)), acted]), {})
+        + page.render_turns(single_version_turns([user_message(audience=("beta",)), acted]), {})
         + page.render_end(EMPTY_BOARD)
     )
-    read = harmless(text)
+    read = parse_safe_html(text)
     assert "only for Beta" in read.texts("span", "model")
     assert read.texts("p", "acts") == ["On the board: open"]
 
 
 def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
     page = HtmlFormat()
-    read = harmless(page.render_start(DISCUSSION) + page.render_report(LESSON) + page.render_end(EMPTY_BOARD))
+    read = parse_safe_html(
+        page.render_start(DISCUSSION) + page.render_report(LESSON_REPORT) + page.render_end(EMPTY_BOARD)
+    )
     assert read.texts("li")[3:] == [
         "Alpha has the word. It begins.",
         "The person has the word. A question was asked.",
@@ -154,20 +158,22 @@ def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
 
 def test_rounds_have_headings_and_single_answers_have_none() -> None:
     page = HtmlFormat()
-    rounds = [said(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)]
+    rounds = [
+        participant_message(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)
+    ]
     text = page.render_start(DISCUSSION) + page.render_turns(
-        turns([asked(), *rounds, said(0, "So.", "answer")]), {}
+        single_version_turns([user_message(), *rounds, participant_message(0, "So.", "answer")]), {}
     )
-    assert Reading(text + page.render_end(EMPTY_BOARD)).texts("h2") == ["Round 1", "Round 2"]
+    assert ParsedHtml(text + page.render_end(EMPTY_BOARD)).texts("h2") == ["Round 1", "Round 2"]
 
 
 def test_a_board_that_was_closed_is_shown_as_it_was_before() -> None:
     page = HtmlFormat()
-    closed = replace(board_of(DrawText(content="Round", x=0, y=0)), open=False)
-    assert "Round" in harmless(page.render_start(DISCUSSION) + page.render_end(closed)).texts("text")
+    closed = replace(make_board(DrawText(content="Round", x=0, y=0)), open=False)
+    assert "Round" in parse_safe_html(page.render_start(DISCUSSION) + page.render_end(closed)).texts("text")
 
 
-def poisoned(value: Any, poison: str) -> Any:
+def replace_all_texts(value: Any, poison: str) -> Any:
     """Put a text into every place of a value that can hold any."""
     match value:
         case str():
@@ -175,20 +181,20 @@ def poisoned(value: Any, poison: str) -> Any:
         case Fault():
             return replace(value, message=poison)
         case tuple():
-            return tuple(poisoned(one, poison) for one in value)
+            return tuple(replace_all_texts(one, poison) for one in value)
         case Struct():
-            names = [one.name for one in fields(value) if one.name not in KEPT]
-            return replace(value, **{name: poisoned(getattr(value, name), poison) for name in names})
+            names = [one.name for one in fields(value) if one.name not in UNCHANGED_FIELDS]
+            return replace(value, **{name: replace_all_texts(getattr(value, name), poison) for name in names})
         case _:
             return value
 
 
-@pytest.mark.parametrize("poison", HOSTILE)
+@pytest.mark.parametrize("poison", HOSTILE_TEXTS)
 def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
     page = HtmlFormat()
     people = tuple(Participant(who.id, poison, poison) for who in DISCUSSION.participants)
     discussion = replace(DISCUSSION, title=poison, participants=people)
-    drawn = board_of(
+    drawn = make_board(
         DrawText(content=poison, x=0, y=0, element_id=poison[:40]),
         DrawLatex(latex=poison, x=0, y=0),
         DrawCode(code=poison, language=poison[:20], x=0, y=0),
@@ -198,23 +204,27 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
         [
             page.render_start(discussion),
             page.render_turns(
-                turns([poisoned(one, poison) for one in MESSAGES]), {poison: replace(NOTES, name=poison)}
+                single_version_turns([replace_all_texts(one, poison) for one in MESSAGES]),
+                {poison: replace(NOTES_FILE, name=poison)},
             ),
-            page.render_report(poisoned(REPORT, poison)),
-            page.render_report(poisoned(LESSON, poison)),
+            page.render_report(replace_all_texts(REPORT, poison)),
+            page.render_report(replace_all_texts(LESSON_REPORT, poison)),
             page.render_end(drawn),
         ]
     )
-    harmless(markup)
+    parse_safe_html(markup)
     assert markup.encode()
 
 
-@given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=6).map("\n".join))
+@given(st.lists(st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(max_size=20)), max_size=6).map("\n".join))
 def test_no_mixture_of_them_does_either(poison: str) -> None:
     page = HtmlFormat()
-    earlier = said(0, poison, model=poison, version=1, versions=2)
-    told = [VersionedTurn(said(0, poison, thoughts=poison), (earlier,)), VersionedTurn(said(1, poison * 2))]
-    harmless(
+    earlier = participant_message(0, poison, model=poison, version=1, versions=2)
+    told = [
+        VersionedTurn(participant_message(0, poison, thoughts=poison), (earlier,)),
+        VersionedTurn(participant_message(1, poison * 2)),
+    ]
+    parse_safe_html(
         page.render_start(replace(DISCUSSION, title=poison))
         + page.render_turns(told, {})
         + page.render_end(EMPTY_BOARD)

@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 from moot.transcript.formulas import FormulaRenderer
 from moot.transcript.html import TimeBudget
 from moot.transcript.html_markdown import MAX_MARKDOWN_CHARS, MarkdownRenderer
-from tests.transcript.reading import harmless
-from tests.transcript.samples import HOSTILE
+from tests.transcript.reading import parse_safe_html
+from tests.transcript.samples import HOSTILE_TEXTS
 
 render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
@@ -68,14 +68,14 @@ next line<br />
 """)
 
 
-@pytest.mark.parametrize("poison", HOSTILE)
+@pytest.mark.parametrize("poison", HOSTILE_TEXTS)
 def test_nothing_else_comes_of_it(poison: str) -> None:
-    harmless(render(poison))
+    parse_safe_html(render(poison))
 
 
-@given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12)), max_size=8).map(" ".join))
+@given(st.lists(st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(max_size=12)), max_size=8).map(" ".join))
 def test_nor_of_any_mixture(poison: str) -> None:
-    harmless(render(poison))
+    parse_safe_html(render(poison))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,11 @@ def test_an_image_is_a_link_and_inside_of_a_link_its_words() -> None:
 
 
 def test_headings_stand_below_those_of_the_page() -> None:
-    assert [node.name for node in harmless(render("# a\n\n## b\n\n#### c")).nodes] == ["h4", "h5", "h6"]
+    assert [node.name for node in parse_safe_html(render("# a\n\n## b\n\n#### c")).nodes] == [
+        "h4",
+        "h5",
+        "h6",
+    ]
 
 
 def test_what_is_too_long_or_too_much_is_shown_as_it_is_written() -> None:

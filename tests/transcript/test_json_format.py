@@ -1,28 +1,28 @@
 import msgspec
 
-from moot.transcript.json_format import JsonFormat, Transcript
+from moot.transcript.json_format import JsonFormat, TranscriptDocument
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES, REPORT, turns
-from tests.whiteboard.lesson import LESSON
+from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES_FILE, REPORT, single_version_turns
+from tests.whiteboard.lesson import LESSON_ACTIONS
 
 
 def test_it_is_one_object_of_the_shape_that_is_described() -> None:
-    form, board = JsonFormat(), replay_actions(LESSON)
+    form, board = JsonFormat(), replay_actions(LESSON_ACTIONS)
     parts = [
         form.render_start(DISCUSSION),
-        form.render_turns(turns(MESSAGES[:3]), FILES),
+        form.render_turns(single_version_turns(MESSAGES[:3]), FILES),
         form.render_report(REPORT),
-        form.render_turns(turns(MESSAGES[3:]), {}),
+        form.render_turns(single_version_turns(MESSAGES[3:]), {}),
         form.render_report(REPORT),
         form.render_end(board),
     ]
-    assert msgspec.json.decode("".join(parts), type=Transcript) == Transcript(
+    assert msgspec.json.decode("".join(parts), type=TranscriptDocument) == TranscriptDocument(
         moot=1,
         discussion=DISCUSSION,
         messages=MESSAGES,
         versions=(),
         runs=(REPORT, REPORT),
-        files=(NOTES,),
+        files=(NOTES_FILE,),
         board=board,
     )
 

@@ -9,35 +9,38 @@ from moot.transcript.labels import (
     usage_labels,
 )
 from moot.types.chunks import Usage
-from tests.transcript.samples import MESSAGES, NOON, asked, said
+from tests.transcript.samples import MESSAGES, NOON, participant_message, user_message
 
 NAMES = ParticipantNames(alpha="Alpha")
 
 
 def test_everybody_is_called_something() -> None:
-    assert speaker_label(asked()) == "Person"
+    assert speaker_label(user_message()) == "Person"
     assert speaker_label(MESSAGES[1]) == "Alpha"
-    assert speaker_label(said(0, "So.", name=None)) == "The table"
+    assert speaker_label(participant_message(0, "So.", name=None)) == "The table"
     assert (NAMES["alpha"], NAMES["omega"]) == ("Alpha", "omega")
 
 
 def test_stages_are_named_where_they_mean_something() -> None:
-    stages = [stage_label(said(0, "So.", name, round=1)) for name in ("initial", "round", "answer", "turn")]
+    stages = [
+        stage_label(participant_message(0, "So.", name, round=1))
+        for name in ("initial", "round", "answer", "turn")
+    ]
     assert stages == ["First answers", "Round 2", None, None]
 
 
 def test_whom_something_is_for_is_said_of_what_people_say() -> None:
-    assert recipients_label(asked(audience=("alpha", "omega")), NAMES) == "only for Alpha, omega"
-    assert recipients_label(asked(), NAMES) is None
-    assert recipients_label(said(0, "So.", audience=("alpha",)), NAMES) is None
+    assert recipients_label(user_message(audience=("alpha", "omega")), NAMES) == "only for Alpha, omega"
+    assert recipients_label(user_message(), NAMES) is None
+    assert recipients_label(participant_message(0, "So.", audience=("alpha",)), NAMES) is None
 
 
 def test_figures_are_told_as_far_as_they_are_known() -> None:
     assert usage_labels(MESSAGES[1]) == ["1,200 tokens in, 34 out", "$0.0123", "1.5 s"]
-    assert usage_labels(said(0, "", usage=Usage(), cost=None, latency=None)) == []
-    assert usage_labels(said(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)) == [
-        "about 3 tokens in, 4 out"
-    ]
+    assert usage_labels(participant_message(0, "", usage=Usage(), cost=None, latency=None)) == []
+    assert usage_labels(
+        participant_message(0, "", usage=Usage(3, 4, estimated=True), cost=0.0, latency=None)
+    ) == ["about 3 tokens in, 4 out"]
     assert total_usage_text(Usage(1, 2), 0.5, 0) == "1 tokens in, 2 out, $0.50"
     assert (
         total_usage_text(Usage(1, 2), 0.5, 3)
@@ -47,9 +50,9 @@ def test_figures_are_told_as_far_as_they_are_known() -> None:
 
 def test_what_went_wrong_is_said() -> None:
     assert error_text(MESSAGES[2]) == "Key rejected for b (HTTP 401)."
-    assert error_text(said(0, "", status="failed")) == "It gave no answer."
-    assert error_text(said(0, "So", status="stopped")) == "Stopped here."
-    assert error_text(said(0, "So.")) is None
+    assert error_text(participant_message(0, "", status="failed")) == "It gave no answer."
+    assert error_text(participant_message(0, "So", status="stopped")) == "Stopped here."
+    assert error_text(participant_message(0, "So.")) is None
 
 
 def test_times_are_those_of_utc() -> None:

@@ -5,15 +5,24 @@ from msgspec.structs import replace
 
 from moot.transcript.markdown_format import MarkdownFormat
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.samples import DISCUSSION, FILES, LESSON, MESSAGES, REPORT, asked, said, turns
-from tests.whiteboard.lesson import LESSON as DRAWN
+from tests.transcript.samples import (
+    DISCUSSION,
+    FILES,
+    LESSON_REPORT,
+    MESSAGES,
+    REPORT,
+    participant_message,
+    single_version_turns,
+    user_message,
+)
+from tests.whiteboard.lesson import LESSON_ACTIONS as DRAWN
 
 
 def test_a_debate() -> None:
     form = MarkdownFormat()
     told = (
         form.render_start(DISCUSSION)
-        + form.render_turns(turns(MESSAGES), FILES)
+        + form.render_turns(single_version_turns(MESSAGES), FILES)
         + form.render_report(REPORT)
         + form.render_end(EMPTY_BOARD)
     )
@@ -135,9 +144,11 @@ Gamma was won over.
 
 def test_a_lesson() -> None:
     form = MarkdownFormat()
-    turn = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
-    told = form.render_start(DISCUSSION) + form.render_turns(turns([asked(audience=("beta",)), turn]), {})
-    assert told + form.render_report(LESSON) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
+    turn = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    told = form.render_start(DISCUSSION) + form.render_turns(
+        single_version_turns([user_message(audience=("beta",)), turn]), {}
+    )
+    assert told + form.render_report(LESSON_REPORT) + form.render_end(replay_actions(DRAWN)) == snapshot("""\
 # Shall we split it?
 
 Debate, 2026-11-15 12:00 UTC
@@ -200,5 +211,7 @@ def test_what_is_found_begins_no_list_and_no_quotation() -> None:
 
 
 def test_thinking_cannot_leave_its_quotation() -> None:
-    told = MarkdownFormat().render_turns(turns([said(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {})
+    told = MarkdownFormat().render_turns(
+        single_version_turns([participant_message(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {}
+    )
     assert "> One\n>\n> ## Beta\n> Two\n\nSo." in told

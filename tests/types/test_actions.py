@@ -11,48 +11,59 @@ from moot.types.actions import (
     get_action_params,
     parse_action,
 )
-from moot.types.drawing import ChartData, Delete, DrawChart, DrawLine, DrawShape, DrawTable, DrawText, Open
+from moot.types.drawing import (
+    ChartData,
+    DeleteElement,
+    DrawChart,
+    DrawLine,
+    DrawShape,
+    DrawTable,
+    DrawText,
+    OpenWhiteboard,
+)
 from moot.types.errors import InvalidAction
 from moot.types.modes import LessonRole
 from tests.whiteboard.ledgers import ACTIONS
 
-AT = {"x": 10, "y": 20}
-EVERYTHING = {
+POSITION = {"x": 10, "y": 20}
+ALL_ACTIONS = {
     *("wb_open", "wb_close", "wb_clear", "wb_delete", "wb_edit_code"),
     *(f"wb_draw_{kind}" for kind in ("text", "shape", "chart", "latex", "table", "line", "code")),
     *("spotlight", "laser", "play_video"),
 }
 
 
-def why_not(name: str, params: object, role: LessonRole | None = "teacher") -> str:
+def rejection_message(name: str, params: object, role: LessonRole | None = "teacher") -> str:
     with pytest.raises(InvalidAction) as refused:
         parse_action(name, params, role)
     return str(refused.value)
 
 
 def test_these_are_all_the_actions() -> None:
-    assert set(ACTION_TYPES) == EVERYTHING
+    assert set(ACTION_TYPES) == ALL_ACTIONS
 
 
 def test_teachers_may_do_everything_and_the_others_draw() -> None:
-    assert set(actions_for_role("teacher")) == EVERYTHING
+    assert set(actions_for_role("teacher")) == ALL_ACTIONS
     assert (
         actions_for_role("student")
         == actions_for_role("assistant")
         == actions_for_role(None)
         == WHITEBOARD_ACTIONS
     )
-    assert EVERYTHING - set(WHITEBOARD_ACTIONS) == {"spotlight", "laser", "play_video"}
+    assert ALL_ACTIONS - set(WHITEBOARD_ACTIONS) == {"spotlight", "laser", "play_video"}
 
 
 def test_an_action_is_read_from_its_name_and_its_params() -> None:
-    assert parse_action("wb_draw_text", {"content": "Hi", **AT}, None) == DrawText(content="Hi", x=10, y=20)
+    assert parse_action("wb_draw_text", {"content": "Hi", **POSITION}, None) == DrawText(
+        content="Hi", x=10, y=20
+    )
     assert parse_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
 
 
 def test_what_has_no_params_needs_none() -> None:
-    assert parse_action("wb_open", None, "student") == Open()
-    assert parse_action("wb_open", {}, "student") == Open()
+    assert parse_action("wb_open", None, "student") == OpenWhiteboard()
+    assert parse_action("wb_open", {}, "student") == OpenWhiteboard()
 
 
 def test_numbers_may_come_as_text_and_text_as_numbers() -> None:
@@ -61,18 +72,18 @@ def test_numbers_may_come_as_text_and_text_as_numbers() -> None:
 
 
 def test_what_is_unknown_or_null_is_as_if_it_were_not_there() -> None:
-    params = {"shape": "circle", "fillColor": None, "elementId": None, "opacity": 0.5, **AT}
+    params = {"shape": "circle", "fillColor": None, "elementId": None, "opacity": 0.5, **POSITION}
     assert parse_action("wb_draw_shape", params, None) == DrawShape(shape="circle", x=10, y=20)
 
 
 def test_a_single_series_need_not_be_in_a_list_of_series() -> None:
-    params = {"chartType": "bar", "data": {"labels": [2025, 2026], "series": [1, "2"]}, **AT}
+    params = {"chartType": "bar", "data": {"labels": [2025, 2026], "series": [1, "2"]}, **POSITION}
     data = ChartData(labels=("2025", "2026"), series=((1, 2),))
     assert parse_action("wb_draw_chart", params, None) == DrawChart(chart_type="bar", x=10, y=20, data=data)
 
 
 def test_cells_of_a_table_may_be_numbers_or_nothing() -> None:
-    read = parse_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **AT}, None)
+    read = parse_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **POSITION}, None)
     assert read == DrawTable(x=10, y=20, data=(("n", "n²"), ("2", "4"), ("3", "")))
 
 
@@ -83,17 +94,17 @@ def test_heads_of_a_line_are_told_by_its_points() -> None:
 
 
 def test_an_unknown_action_is_refused_with_those_there_are() -> None:
-    assert why_not("wb_paint", {}, "student") == (
+    assert rejection_message("wb_paint", {}, "student") == (
         "There is no action 'wb_paint'. There are wb_open, wb_close, wb_clear, wb_delete, wb_draw_text, wb_draw_shape, "
         "wb_draw_chart, wb_draw_latex, wb_draw_table, wb_draw_line, wb_draw_code, wb_edit_code."
     )
 
 
 def test_what_only_teachers_do_is_refused_to_the_others() -> None:
-    assert why_not("laser", {"elementId": "a"}, "student").startswith(
+    assert rejection_message("laser", {"elementId": "a"}, "student").startswith(
         "laser is for teachers. A student has wb_open,"
     )
-    assert why_not("laser", {"elementId": "a"}, None).startswith(
+    assert rejection_message("laser", {"elementId": "a"}, None).startswith(
         "laser is for teachers. A participant has wb_open,"
     )
 
@@ -110,7 +121,7 @@ def test_what_only_teachers_do_is_refused_to_the_others() -> None:
         ("wb_draw_text", {"content": "a", "x": 9000, "y": 1}, "wb_draw_text: x: Expected `float` <= 3000.0."),
         (
             "wb_draw_shape",
-            {"shape": "star", **AT},
+            {"shape": "star", **POSITION},
             "wb_draw_shape: shape: Invalid enum value 'star'; there are circle, rectangle, triangle.",
         ),
         (
@@ -120,7 +131,7 @@ def test_what_only_teachers_do_is_refused_to_the_others() -> None:
         ),
         (
             "wb_draw_text",
-            {"content": "a", "color": "url(http://a)", **AT},
+            {"content": "a", "color": "url(http://a)", **POSITION},
             "wb_draw_text: color: write a colour as #rrggbb, such as #4a7c59, or by a plain name, such as red.",
         ),
         (
@@ -141,22 +152,22 @@ def test_what_only_teachers_do_is_refused_to_the_others() -> None:
         ("wb_clear", ["now"], "wb_clear: its params are to be an object with the fields that it needs."),
         (
             "wb_draw_table",
-            {"data": [["a"] * 13], **AT},
+            {"data": [["a"] * 13], **POSITION},
             "wb_draw_table: data[0]: Expected `array` of length <= 12.",
         ),
     ],
 )
 def test_wrong_params_are_refused_with_the_field_and_the_reason(name: str, params: object, why: str) -> None:
-    assert why_not(name, params) == why
+    assert rejection_message(name, params) == why
 
 
 def test_a_refusal_is_short_whatever_was_written() -> None:
-    assert len(why_not("x" * 100_000, {})) < 500
-    assert len(why_not("wb_draw_shape", {"shape": "x" * 100_000, **AT})) < 500
+    assert len(rejection_message("x" * 100_000, {})) < 500
+    assert len(rejection_message("wb_draw_shape", {"shape": "x" * 100_000, **POSITION})) < 500
 
 
 def test_params_are_told_without_what_was_not_given() -> None:
-    assert get_action_params(Delete(element_id="a")) == {"elementId": "a"}
+    assert get_action_params(DeleteElement(element_id="a")) == {"elementId": "a"}
     assert get_action_params(DrawShape(shape="circle", x=1, y=2)) == {
         "shape": "circle",
         "x": 1,

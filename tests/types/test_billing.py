@@ -6,11 +6,11 @@ from moot.types.billing import SMALLEST_AMOUNT_USD, Spending, format_usd, sum_co
 from moot.types.chunks import Usage
 
 COSTS = st.floats(0, 1_000_000)
-WRITTEN_OUT = st.floats(SMALLEST_AMOUNT_USD, 1_000_000)
+NONZERO_AMOUNTS = st.floats(SMALLEST_AMOUNT_USD, 1_000_000)
 
 
-def read(words: str) -> float:
-    return float(words.removeprefix("$").replace(",", ""))
+def parse_usd(text: str) -> float:
+    return float(text.removeprefix("$").replace(",", ""))
 
 
 @given(st.lists(COSTS, max_size=5))
@@ -51,14 +51,14 @@ def test_cents_are_written_as_cents(cents: int) -> None:
     assert format_usd(cents / 100) == f"${cents / 100:,.2f}"
 
 
-@given(WRITTEN_OUT)
+@given(NONZERO_AMOUNTS)
 def test_what_is_written_is_close_to_what_it_is(amount: float) -> None:
-    assert read(format_usd(amount)) == pytest.approx(amount, rel=0.005, abs=0)
+    assert parse_usd(format_usd(amount)) == pytest.approx(amount, rel=0.005, abs=0)
 
 
-@given(WRITTEN_OUT, st.floats(1.011, 10))
+@given(NONZERO_AMOUNTS, st.floats(1.011, 10))
 def test_amounts_that_differ_by_more_than_a_hundredth_are_told_apart(amount: float, times: float) -> None:
-    assert read(format_usd(amount)) < read(format_usd(amount * times))
+    assert parse_usd(format_usd(amount)) < parse_usd(format_usd(amount * times))
 
 
 @given(st.floats(0, 1, exclude_min=True))

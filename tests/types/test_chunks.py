@@ -10,7 +10,7 @@ from moot.types.faults import make_fault
 
 COUNT = st.integers(min_value=0, max_value=10**9)
 USAGE = st.builds(Usage, COUNT, COUNT, COUNT, COUNT, COUNT, st.booleans())
-ONE_OF_EACH: tuple[Chunk, ...] = (
+SAMPLE_CHUNKS: tuple[Chunk, ...] = (
     Text("Round."),
     Thought("Who sits where?", "signed"),
     ToolCall("call_1", "look_up", '{"word": "moot"}'),
@@ -39,14 +39,14 @@ def test_no_usage_adds_nothing(usage: Usage) -> None:
 
 
 def test_there_is_a_sample_of_every_chunk() -> None:
-    assert {type(chunk) for chunk in ONE_OF_EACH} == set(get_args(Chunk))
+    assert {type(chunk) for chunk in SAMPLE_CHUNKS} == set(get_args(Chunk))
 
 
-@pytest.mark.parametrize("chunk", ONE_OF_EACH, ids=lambda chunk: type(chunk).__name__)
+@pytest.mark.parametrize("chunk", SAMPLE_CHUNKS, ids=lambda chunk: type(chunk).__name__)
 def test_a_chunk_survives_json(chunk: Chunk) -> None:
     assert msgspec.json.decode(msgspec.json.encode(chunk), type=Chunk) == chunk
 
 
 def test_each_chunk_has_a_tag_of_its_own() -> None:
-    tags = [msgspec.to_builtins(chunk)["type"] for chunk in ONE_OF_EACH]
+    tags = [msgspec.to_builtins(chunk)["type"] for chunk in SAMPLE_CHUNKS]
     assert tags == ["text", "thought", "tool_call", "usage", "progress", "done", "failed"]

@@ -23,7 +23,7 @@ DISCUSSION = Discussion(
     updated_at=2.0,
 )
 RUN = Run(id="run_1", discussion="dis_1", message="msg_1", mode="parallel", status="running", created_at=1.0)
-CHANGES: tuple[DiscussionEvent, ...] = (
+SAMPLE_EVENTS: tuple[DiscussionEvent, ...] = (
     Activity((RUN,)),
     Activity(()),
     DiscussionChanged(DISCUSSION, (RUN,)),
@@ -31,13 +31,13 @@ CHANGES: tuple[DiscussionEvent, ...] = (
 )
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)
+@pytest.mark.parametrize("change", SAMPLE_EVENTS, ids=lambda change: type(change).__name__)
 def test_whoever_reads_a_change_knows_its_kind(change: DiscussionEvent) -> None:
     assert msgspec.json.decode(msgspec.json.encode(change), type=DiscussionEvent) == change
 
 
 def test_the_kinds_have_names() -> None:
-    assert [msgspec.to_builtins(change)["type"] for change in CHANGES] == [
+    assert [msgspec.to_builtins(change)["type"] for change in SAMPLE_EVENTS] == [
         "activity",
         "activity",
         "discussion_changed",

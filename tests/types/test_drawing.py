@@ -3,7 +3,7 @@ import pytest
 
 from moot.types.drawing import Colour, DrawCode, DrawText, EditCode, ElementId
 
-UNFIT = [
+INVALID_COLOURS = [
     "url(#a)",
     "#12345",
     "#ggg",
@@ -22,7 +22,7 @@ def test_a_colour_is_written_in_hexadecimal_or_by_a_plain_name(colour: str) -> N
     assert msgspec.convert(colour, Colour) == colour
 
 
-@pytest.mark.parametrize("colour", UNFIT)
+@pytest.mark.parametrize("colour", INVALID_COLOURS)
 def test_nothing_else_passes_as_a_colour(colour: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(colour, Colour)

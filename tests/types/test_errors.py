@@ -6,23 +6,23 @@ from moot.types import errors
 from moot.types.errors import MootError, NotFound, ProviderError, UsageError, prefix_not_found
 from moot.types.faults import make_fault
 
-BRANCH = re.compile(r"^([│├└─\s]*)([A-Z]\w+)(?:\s|$)")
+BRANCH_PATTERN = re.compile(r"^([│├└─\s]*)([A-Z]\w+)(?:\s|$)")
 
 
-def drawn() -> dict[str, str]:
+def documented_parents() -> dict[str, str]:
     """Read the parent of each error from the tree in the module's docstring."""
     tree = (errors.__doc__ or "").split("\n\n", 1)[1]
     path: list[str] = []
     parents = {}
     for line in tree.splitlines():
-        if found := BRANCH.match(line):
+        if found := BRANCH_PATTERN.match(line):
             depth = len(found[1]) // 4
             path[depth:] = [found[2]]
             parents[found[2]] = path[depth - 1] if depth else "Exception"
     return parents
 
 
-def written() -> dict[str, str]:
+def actual_parents() -> dict[str, str]:
     return {
         thing.__name__: thing.__bases__[0].__name__
         for thing in vars(errors).values()
@@ -31,11 +31,11 @@ def written() -> dict[str, str]:
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
-    assert drawn() == written()
+    assert documented_parents() == actual_parents()
 
 
 def test_everything_raised_on_purpose_is_a_moot_error() -> None:
-    assert all(issubclass(getattr(errors, name), MootError) for name in written())
+    assert all(issubclass(getattr(errors, name), MootError) for name in actual_parents())
 
 
 def test_a_provider_error_carries_its_fault_and_speaks_its_words() -> None:

@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 
 from moot.types.evaluations import (
     MAX_IMPROVEMENT_ROUNDS,
-    Round,
-    Trial,
+    Evaluation,
+    ImprovementRound,
     Verdict,
     add_round,
     best_round,
@@ -14,13 +14,13 @@ from moot.types.evaluations import (
 )
 
 
-def trial(*passed: bool) -> Trial:
-    return Trial(
+def make_evaluation(*passed: bool) -> Evaluation:
+    return Evaluation(
         id="trial_1",
         message="msg_1",
         judge="scripted/judge",
         assertions=tuple("x" for _ in passed),
-        verdicts=verdicts(*passed),
+        verdicts=make_verdicts(*passed),
         rounds=(),
         acceptance=None,
         created_at=0.0,
@@ -28,30 +28,30 @@ def trial(*passed: bool) -> Trial:
     )
 
 
-def verdicts(*passed: bool) -> tuple[Verdict, ...]:
+def make_verdicts(*passed: bool) -> tuple[Verdict, ...]:
     return tuple(Verdict(one, "Because.") for one in passed)
 
 
-def attempt(*passed: bool) -> Round:
-    return Round(
-        description="d", change="c", answer="a", verdicts=verdicts(*passed), cost=0.0, created_at=0.0
+def make_round(*passed: bool) -> ImprovementRound:
+    return ImprovementRound(
+        description="d", change="c", answer="a", verdicts=make_verdicts(*passed), cost=0.0, created_at=0.0
     )
 
 
-def sizes() -> st.SearchStrategy[list[tuple[bool, ...]]]:
+def pass_lists() -> st.SearchStrategy[list[tuple[bool, ...]]]:
     """A first judgement and those of some rounds, of as many assertions each."""
     return st.integers(1, 5).flatmap(
         lambda count: st.lists(st.tuples(*[st.booleans()] * count), min_size=1, max_size=20)
     )
 
 
-@given(sizes())
+@given(pass_lists())
 def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tuple[bool, ...]]) -> None:
     first, *more = judged
-    now = trial(*first)
+    now = make_evaluation(*first)
     most = sum(first)
     for one in more:
-        now = add_round(now, attempt(*one))
+        now = add_round(now, make_round(*one))
         assert now.rounds[-1].better == (sum(one) > most)
         most = max(most, sum(one))
         assert count_passes(best_verdicts(now)) == most
@@ -59,14 +59,14 @@ def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tup
     assert (found is None) == (most == sum(first))
 
 
-@given(sizes())
+@given(pass_lists())
 def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[bool, ...]]) -> None:
     first, *more = judged
-    now = trial(*first)
+    now = make_evaluation(*first)
     for one in more:
         if improvement_outcome(now) is not None:
             break
-        now = add_round(now, attempt(*one))
+        now = add_round(now, make_round(*one))
     assert len(now.rounds) <= MAX_IMPROVEMENT_ROUNDS
     all_pass = any(all(one) for one in judged[: len(now.rounds) + 1])
     assert (improvement_outcome(now) == "all_pass") == all_pass
@@ -76,6 +76,6 @@ def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[boo
 
 
 def test_a_round_that_passes_others_but_not_more_is_not_better() -> None:
-    now = add_round(trial(True, False), attempt(False, True))
+    now = add_round(make_evaluation(True, False), make_round(False, True))
     assert best_round(now.rounds) is None
-    assert best_verdicts(now) == verdicts(True, False)
+    assert best_verdicts(now) == make_verdicts(True, False)

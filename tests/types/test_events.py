@@ -8,8 +8,18 @@ from inline_snapshot import snapshot
 
 from moot.types import events
 from moot.types.chunks import Usage
-from moot.types.debate import Claim, CrossModel, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
-from moot.types.drawing import Open
+from moot.types.debate import (
+    Claim,
+    ClaimQuote,
+    DebateClaims,
+    DebateSummary,
+    ParticipantSummary,
+    PositionChange,
+    RankedAnswer,
+    Ranking,
+    TableSummary,
+)
+from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
     ANALYSIS_RESULTS,
     STATUS_BY_STOP_REASON,
@@ -47,13 +57,13 @@ from moot.types.events import (
 from moot.types.faults import make_fault
 from moot.types.participants import make_participants
 
-VOICE = Voice(participant="alpha", quote="It is round.", message="msg_2")
-SUMMARY = Summary(
+CLAIM_QUOTE = ClaimQuote(participant="alpha", quote="It is round.", message="msg_2")
+SUMMARY = DebateSummary(
     original_prompt="Why?",
     overview="They agreed.",
-    cross_model=CrossModel(agreements=("Round.",), disagreements=(), convergence_summary="At once."),
+    cross_model=TableSummary(agreements=("Round.",), disagreements=(), convergence_summary="At once."),
     per_model=(
-        PerModel(
+        ParticipantSummary(
             participant="alpha",
             initial_summary="Square.",
             refined_summary="Round.",
@@ -62,10 +72,10 @@ SUMMARY = Summary(
         ),
     ),
 )
-LEDGER = Ledger(
-    claims=(Claim(claim="It is round.", supporters=(VOICE,), minority=True),),
+DEBATE_CLAIMS = DebateClaims(
+    claims=(Claim(claim="It is round.", supporters=(CLAIM_QUOTE,), minority=True),),
     flips=(
-        Flip(
+        PositionChange(
             participant="alpha",
             before="Square.",
             after="Round.",
@@ -77,10 +87,11 @@ LEDGER = Ledger(
     unproven=1,
 )
 RANKING = Ranking(
-    places=(Place(participant="beta", points=1.5, votes=2),), ballots={"alpha": (("beta",), ("gamma",))}
+    places=(RankedAnswer(participant="beta", points=1.5, votes=2),),
+    ballots={"alpha": (("beta",), ("gamma",))},
 )
-DECODE = msgspec.json.Decoder(Event).decode
-ONE_OF_EACH: tuple[Event, ...] = (
+decode_event = msgspec.json.Decoder(Event).decode
+SAMPLE_EVENTS: tuple[Event, ...] = (
     RunStarted(
         participants=make_participants(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5
     ),
@@ -124,10 +135,10 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Prompted(participant="alpha", stage="debate", round=0, message="msg_1"),
     Agreed(basis="b", agree=True, reason="They do.", saved=0.5),
     SummaryMade(basis="b", summary=SUMMARY, model="a/b", usage=Usage(1, 2), cost=0.1),
-    LedgerMade(basis="b", ledger=LEDGER),
+    LedgerMade(basis="b", ledger=DEBATE_CLAIMS),
     BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
     RankingMade(basis="b", ranking=RANKING),
-    ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=Open()),
+    ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=OpenWhiteboard()),
     ActionDropped(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
     Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model"),
     Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
@@ -144,11 +155,11 @@ def test_the_union_holds_every_event_there_is() -> None:
         for name, thing in vars(events).items()
         if isinstance(thing, type) and issubclass(thing, events._Event) and not name.startswith("_")
     }
-    assert public == set(get_args(Event)) == {type(event) for event in ONE_OF_EACH}
+    assert public == set(get_args(Event)) == {type(event) for event in SAMPLE_EVENTS}
 
 
 def test_the_tags_are_exactly_these() -> None:
-    assert [msgspec.to_builtins(event)["type"] for event in ONE_OF_EACH] == [
+    assert [msgspec.to_builtins(event)["type"] for event in SAMPLE_EVENTS] == [
         "run_started",
         "stage_started",
         "turn_started",
@@ -175,12 +186,12 @@ def test_the_tags_are_exactly_these() -> None:
     ]
 
 
-@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", SAMPLE_EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_survives_json(event: Event) -> None:
-    assert DECODE(msgspec.json.encode(event)) == event
+    assert decode_event(msgspec.json.encode(event)) == event
 
 
-@pytest.mark.parametrize("event", ONE_OF_EACH[2:10], ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", SAMPLE_EVENTS[2:10], ids=lambda event: type(event).__name__)
 def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
     assert event.turn_key == TurnKey("alpha", "answer", 0)
 
@@ -193,17 +204,17 @@ def test_every_reason_to_stop_has_an_ending_that_turns_and_runs_know() -> None:
 @given(st.text())
 def test_any_words_survive_json(words: str) -> None:
     event = TextDelta(participant="alpha", stage="answer", round=0, text=words)
-    assert DECODE(msgspec.json.encode(event)) == event
+    assert decode_event(msgspec.json.encode(event)) == event
 
 
-@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", SAMPLE_EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_does_not_change_once_it_is_made(event: Event) -> None:
     with pytest.raises(AttributeError):
         event.seq = 2  # type: ignore[misc]
 
 
 def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
-    assert msgspec.to_builtins(ONE_OF_EACH[8]) == snapshot(
+    assert msgspec.to_builtins(SAMPLE_EVENTS[8]) == snapshot(
         {
             "type": "approval",
             "run": "",

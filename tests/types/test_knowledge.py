@@ -22,12 +22,12 @@ PATTERN = {
 }
 
 
-def exported(**insight: Any) -> Any:
+def make_knowledge(**insight: Any) -> Any:
     return {"summary": "We met.", "usefulness": 0.5, "insights": [{**INSIGHT, **insight}]}
 
 
 def test_a_model_may_leave_out_what_does_not_apply() -> None:
-    (insight,) = msgspec.convert(exported(), ExtractedKnowledge).insights
+    (insight,) = msgspec.convert(make_knowledge(), ExtractedKnowledge).insights
     assert (insight.suggestion, insight.severity, insight.paired) == (None, None, None)
     (pattern,) = msgspec.convert({"patterns": [PATTERN]}, ExtractedPatterns).patterns
     assert pattern.severity is None
@@ -36,14 +36,14 @@ def test_a_model_may_leave_out_what_does_not_apply() -> None:
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("usefulness", {**exported(), "usefulness": 1.1}),
-        ("usefulness", {**exported(), "usefulness": -0.1}),
-        ("summary", {**exported(), "summary": ""}),
-        ("kind", exported(kind="rant")),
-        ("severity", exported(severity="awful")),
-        ("detail", exported(detail="a\0b")),
-        ("title", exported(title="x" * 201)),
-        ("insights", {**exported(), "insights": [INSIGHT] * 31}),
+        ("usefulness", {**make_knowledge(), "usefulness": 1.1}),
+        ("usefulness", {**make_knowledge(), "usefulness": -0.1}),
+        ("summary", {**make_knowledge(), "summary": ""}),
+        ("kind", make_knowledge(kind="rant")),
+        ("severity", make_knowledge(severity="awful")),
+        ("detail", make_knowledge(detail="a\0b")),
+        ("title", make_knowledge(title="x" * 201)),
+        ("insights", {**make_knowledge(), "insights": [INSIGHT] * 31}),
     ],
 )
 def test_what_is_no_export_is_refused_by_field(field: str, said: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ from moot.types.modes import (
     MAX_LESSON_TURNS,
     SOLO_MODES,
     WINDOWED_MODES,
-    Advisors,
-    Directed,
+    AdvisorOptions,
+    DirectedOptions,
     ModeName,
     check_mode,
     default_mode,
@@ -19,23 +19,23 @@ from moot.types.modes import (
 
 
 def test_at_first_they_ask_three_times_and_nothing_follows_their_answers() -> None:
-    rules = Advisors()
+    rules = AdvisorOptions()
     assert (rules.early, rules.cross_talk, rules.synthesis) == (3, False, False)
 
 
 def test_only_what_is_not_usual_is_written_down() -> None:
-    assert msgspec.json.encode(Advisors()) == b"{}"
-    assert msgspec.json.decode(b'{"early":0}', type=Advisors) == Advisors(early=0)
+    assert msgspec.json.encode(AdvisorOptions()) == b"{}"
+    assert msgspec.json.decode(b'{"early":0}', type=AdvisorOptions) == AdvisorOptions(early=0)
 
 
 def test_a_lesson_has_ten_turns_unless_somebody_says_otherwise() -> None:
-    assert (Directed().turns, DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS) == (10, 10, 20)
+    assert (DirectedOptions().turns, DEFAULT_LESSON_TURNS, MAX_LESSON_TURNS) == (10, 10, 20)
 
 
 def test_only_what_differs_is_kept() -> None:
-    assert msgspec.json.encode(Directed()) == b"{}"
-    rules = Directed(turns=3, trigger="alpha", topic="Squares")
-    assert msgspec.json.decode(msgspec.json.encode(rules), type=Directed) == rules
+    assert msgspec.json.encode(DirectedOptions()) == b"{}"
+    rules = DirectedOptions(turns=3, trigger="alpha", topic="Squares")
+    assert msgspec.json.decode(msgspec.json.encode(rules), type=DirectedOptions) == rules
 
 
 def test_what_is_said_of_modes_is_said_of_modes_that_there_are() -> None:

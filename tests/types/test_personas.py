@@ -9,7 +9,7 @@ from moot.types.personas import (
     PersonaChange,
     PersonaDraft,
     Proposal,
-    Reply,
+    SituationAnswer,
     level_for_uses,
 )
 
@@ -78,6 +78,6 @@ def test_what_could_be_no_persona_is_no_proposal(wrong: dict[str, str]) -> None:
 
 
 def test_an_answer_may_be_empty_but_not_its_question() -> None:
-    assert msgspec.convert({"question": "Why?", "answer": ""}, Reply).answer == ""
+    assert msgspec.convert({"question": "Why?", "answer": ""}, SituationAnswer).answer == ""
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({"question": "", "answer": "So."}, Reply)
+        msgspec.convert({"question": "", "answer": "So."}, SituationAnswer)

@@ -23,7 +23,7 @@ def test_others_are_not_this_machine(host: str) -> None:
 SECONDS = st.integers(min_value=0, max_value=2**48 // 1000 - 1)
 
 
-def made_at(seconds: float) -> str:
+def id_created_at(seconds: float) -> str:
     with patch.object(time, "time", return_value=seconds):
         return new_id("run")
 
@@ -31,11 +31,11 @@ def made_at(seconds: float) -> str:
 @given(SECONDS, SECONDS)
 def test_ids_sort_by_the_time_they_were_made(one: int, other: int) -> None:
     earlier, later = sorted((one, other))
-    assert later == earlier or made_at(earlier) < made_at(later)
+    assert later == earlier or id_created_at(earlier) < id_created_at(later)
 
 
 def test_a_millisecond_is_enough_to_tell_two_apart() -> None:
-    assert made_at(1.001) < made_at(1.002)
+    assert id_created_at(1.001) < id_created_at(1.002)
 
 
 def test_ids_of_one_moment_differ() -> None:

@@ -24,14 +24,14 @@ from moot.types.stateless import (
     Thinking,
     WhiteboardAction,
 )
-from tests.lessons import MIRA, body, drawn, response, state
+from tests.lessons import MIRA, agent_response, chat_request, director_state, whiteboard_action
 
 
-def read(**changes: Any) -> ChatRequest:
-    return msgspec.convert(body(MIRA, **changes), ChatRequest)
+def parse_request(**changes: Any) -> ChatRequest:
+    return msgspec.convert(chat_request(MIRA, **changes), ChatRequest)
 
 
-def told(event: ChatEvent) -> Any:
+def event_json(event: ChatEvent) -> Any:
     return msgspec.json.decode(msgspec.json.encode(EVENT_FRAMES[type(event)](event)))
 
 
@@ -56,7 +56,7 @@ def test_events_have_the_fields_that_other_programs_know() -> None:
         CueUser(from_agent_id="mira", prompt="And you?"),
         Error(message="Request interrupted"),
     ]
-    assert [told(event) for event in events] == snapshot(
+    assert [event_json(event) for event in events] == snapshot(
         [
             {"type": "thinking", "data": {"stage": "director"}},
             {"type": "thinking", "data": {"stage": "agent_loading", "agentId": "mira"}},
@@ -104,7 +104,7 @@ def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
     response = AgentResponse(agent_id="mira", agent_name="Mira", whiteboard_actions=(sketch,))
     after = DirectorState(turn_count=1, agent_responses=(response,), whiteboard_ledger=(sketch,))
     done = Done(total_actions=1, total_agents=1, agent_had_content=True, director_state=after)
-    assert told(done) == snapshot(
+    assert event_json(done) == snapshot(
         {
             "type": "done",
             "data": {
@@ -137,7 +137,7 @@ def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
         }
     )
     nothing = Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=DirectorState())
-    assert told(nothing) == snapshot(
+    assert event_json(nothing) == snapshot(
         {
             "type": "done",
             "data": {
@@ -151,20 +151,23 @@ def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
 
 
 def test_a_state_that_was_told_can_be_sent_back() -> None:
-    sent = state(
-        response("mira", actionCount=1, whiteboardActions=[drawn("wb_open")]), ledger=(drawn("wb_open"),)
+    sent = director_state(
+        agent_response("mira", actionCount=1, whiteboardActions=[whiteboard_action("wb_open")]),
+        whiteboard_ledger=(whiteboard_action("wb_open"),),
     )
-    kept = read(directorState=sent).director_state
+    kept = parse_request(directorState=sent).director_state
     assert msgspec.json.decode(msgspec.json.encode(kept)) == sent
 
 
 def test_what_a_client_knows_besides_is_passed_over() -> None:
-    assert read(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
+    assert (
+        parse_request(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
+    )
 
 
 @pytest.mark.parametrize("missing", ["messages", "storeState", "config", "model"])
 def test_what_must_be_there_is_named(missing: str) -> None:
-    asked = body(MIRA)
+    asked = chat_request(MIRA)
     del asked[missing]
     with pytest.raises(msgspec.ValidationError, match=f"`{missing}`"):
         msgspec.convert(asked, ChatRequest)
@@ -172,7 +175,7 @@ def test_what_must_be_there_is_named(missing: str) -> None:
 
 @pytest.mark.parametrize("missing", ["agentIds", "agents"])
 def test_so_are_the_agents(missing: str) -> None:
-    asked = body(MIRA)
+    asked = chat_request(MIRA)
     del asked["config"][missing]
     with pytest.raises(msgspec.ValidationError, match=rf"`{missing}` - at `\$.config`"):
         msgspec.convert(asked, ChatRequest)
@@ -187,8 +190,8 @@ def test_so_are_the_agents(missing: str) -> None:
         {"config": {"maxTurns": 21}},
         {"directorState": {"turnCount": -1}},
         {"directorState": {"turnCount": 10**30}},
-        {"directorState": {"agentResponses": [response("mira", actionCount=-1)]}},
-        {"directorState": {"agentResponses": [response("mira", actionCount=10**30)]}},
+        {"directorState": {"agentResponses": [agent_response("mira", actionCount=-1)]}},
+        {"directorState": {"agentResponses": [agent_response("mira", actionCount=10**30)]}},
         {"apiKey": "two words"},
         {"apiKey": "a\nb"},
         {"apiKey": "a\n"},
@@ -196,8 +199,8 @@ def test_so_are_the_agents(missing: str) -> None:
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        read(**wrong)
+        parse_request(**wrong)
 
 
 def test_a_request_does_not_show_its_key() -> None:
-    assert "sk-of-anna" not in repr(read(apiKey="sk-of-anna"))
+    assert "sk-of-anna" not in repr(parse_request(apiKey="sk-of-anna"))

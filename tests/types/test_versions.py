@@ -33,7 +33,7 @@ FIRST = Message(
     upto=4,
     created_at=1.0,
 )
-ANEW = replace(
+REGENERATED = replace(
     FIRST,
     id="msg_2",
     run="run_2",
@@ -46,7 +46,9 @@ ANEW = replace(
 EDITED = replace(
     FIRST, id="msg_3", run=None, content="Three.", number=11, usage=None, version_of="msg_1", created_at=3.0
 )
-CHOSEN = replace(FIRST, id="msg_4", run=None, number=12, version_of="msg_1", copy_of="msg_1", created_at=4.0)
+RESELECTED = replace(
+    FIRST, id="msg_4", run=None, number=12, version_of="msg_1", copy_of="msg_1", created_at=4.0
+)
 
 
 def test_what_has_one_version_is_as_it_is() -> None:
@@ -55,7 +57,7 @@ def test_what_has_one_version_is_as_it_is() -> None:
 
 
 def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
-    (now,) = current_versions([FIRST, EDITED, ANEW])
+    (now,) = current_versions([FIRST, EDITED, REGENERATED])
     assert (now.id, now.number, now.run, now.created_at) == ("msg_1", 5, "run_1", 1.0)
     assert (now.content, now.usage, now.view, now.files) == ("Three.", None, "blind", ("file_1",))
     assert (now.version, now.versions, now.version_id, now.revised) == (3, 3, "msg_3", 11)
@@ -63,35 +65,35 @@ def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
 
 
 def test_a_version_that_was_chosen_again_is_the_one_that_it_was() -> None:
-    now = current_version([FIRST, ANEW, EDITED, CHOSEN])
+    now = current_version([FIRST, REGENERATED, EDITED, RESELECTED])
     assert (now.content, now.version, now.versions, now.version_id) == ("One.", 1, 3, "msg_1")
     assert (now.revised, now.edited) == (12, False)
 
 
 def test_an_attempt_that_came_to_nothing_is_no_version() -> None:
-    failed = replace(ANEW, status="failed", content="")
-    stopped = replace(ANEW, status="stopped", content="Tw")
-    broken = replace(ANEW, status="partial", content="Tw")
+    failed = replace(REGENERATED, status="failed", content="")
+    stopped = replace(REGENERATED, status="stopped", content="Tw")
+    broken = replace(REGENERATED, status="partial", content="Tw")
     assert current_versions([FIRST, failed, stopped, broken]) == (FIRST,)
 
 
 def test_a_first_one_that_broke_off_can_be_chosen_again() -> None:
     first = replace(FIRST, status="partial")
-    chosen = replace(CHOSEN, status="partial")
-    assert (current_version(valid_versions([first, ANEW, chosen])).content, first.status) == (
+    chosen = replace(RESELECTED, status="partial")
+    assert (current_version(valid_versions([first, REGENERATED, chosen])).content, first.status) == (
         "One.",
         "partial",
     )
 
 
 def test_any_version_can_be_shown_in_the_place_of_the_first() -> None:
-    turn = [FIRST, ANEW, EDITED]
+    turn = [FIRST, REGENERATED, EDITED]
     assert [apply_version(turn, one).content for one in turn] == ["One.", "Two.", "Three."]
     assert {apply_version(turn, one).id for one in turn} == {"msg_1"}
 
 
 def test_versions_are_listed_once_each_under_their_own_ids() -> None:
-    found = list_versions([FIRST, ANEW, EDITED, CHOSEN])
+    found = list_versions([FIRST, REGENERATED, EDITED, RESELECTED])
     assert found.current == "msg_1"
     assert [(one.id, one.run, one.version, one.edited) for one in found.versions] == [
         ("msg_1", "run_1", 1, False),
@@ -102,19 +104,21 @@ def test_versions_are_listed_once_each_under_their_own_ids() -> None:
 
 
 def test_versions_of_what_is_not_among_them_are_left_out() -> None:
-    assert current_versions([ANEW]) == ()
+    assert current_versions([REGENERATED]) == ()
     other = replace(FIRST, id="msg_9", number=6)
-    assert current_versions([other, ANEW]) == (other,)
+    assert current_versions([other, REGENERATED]) == (other,)
 
 
-@given(st.permutations([FIRST, ANEW, EDITED, CHOSEN]))
+@given(st.permutations([FIRST, REGENERATED, EDITED, RESELECTED]))
 def test_in_whichever_order_they_come_the_newest_counts(rows: list[Message]) -> None:
-    assert current_versions(rows) == (current_version(valid_versions([FIRST, ANEW, EDITED, CHOSEN])),)
+    assert current_versions(rows) == (
+        current_version(valid_versions([FIRST, REGENERATED, EDITED, RESELECTED])),
+    )
 
 
 def test_beside_what_is_shown_stand_all_other_versions() -> None:
-    (turn,) = turns_with_versions([FIRST, ANEW, EDITED, CHOSEN])
-    assert turn.current == current_version([FIRST, ANEW, EDITED, CHOSEN])
+    (turn,) = turns_with_versions([FIRST, REGENERATED, EDITED, RESELECTED])
+    assert turn.current == current_version([FIRST, REGENERATED, EDITED, RESELECTED])
     assert [(one.id, one.content, one.version) for one in turn.other_versions] == [
         ("msg_2", "Two.", 2),
         ("msg_3", "Three.", 3),

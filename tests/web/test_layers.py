@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from tests.node import WEB
+from tests.node import WEB_FOLDER
 
 # From the bottom up. Folders on one line do not import each other.
 LAYERS: tuple[frozenset[str], ...] = (
@@ -22,19 +22,19 @@ LAYERS: tuple[frozenset[str], ...] = (
 )
 LEVELS = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 IMPORT = re.compile(r"""(?:from|import|import\()\s*["'](\.{1,2}/[^"']+)["']""")
-SOURCES = sorted(path for path in (WEB / "src").rglob("*") if path.suffix in {".ts", ".svelte"})
+SOURCES = sorted(path for path in (WEB_FOLDER / "src").rglob("*") if path.suffix in {".ts", ".svelte"})
 
 
-def folder_of(path: str) -> str:
+def layer_folder(path: str) -> str:
     parts = PurePosixPath(path).parts[:-1]
     return "/".join(parts[: 2 if parts[:1] == ("features",) else 1]) or "."
 
 
-def imports() -> list[tuple[str, str]]:
-    source_folder = (WEB / "src").resolve()
+def list_imports() -> list[tuple[str, str]]:
+    source_folder = (WEB_FOLDER / "src").resolve()
     return [
         (
-            path.relative_to(WEB / "src").as_posix(),
+            path.relative_to(WEB_FOLDER / "src").as_posix(),
             (path.parent / target).resolve().relative_to(source_folder).as_posix(),
         )
         for path in SOURCES
@@ -43,17 +43,17 @@ def imports() -> list[tuple[str, str]]:
 
 
 def test_every_folder_of_the_page_has_a_layer() -> None:
-    folders = {folder_of(path.relative_to(WEB / "src").as_posix()) for path in SOURCES}
+    folders = {layer_folder(path.relative_to(WEB_FOLDER / "src").as_posix()) for path in SOURCES}
     assert folders == LEVELS.keys()
 
 
 def test_a_folder_of_the_page_imports_only_from_lower_layers() -> None:
-    found = imports()
+    found = list_imports()
     assert len(found) > len(SOURCES), "the imports of the page were not found"
     upward = [
         f"{importer} imports {imported}"
         for importer, imported in found
-        if folder_of(importer) != folder_of(imported)
-        and LEVELS[folder_of(importer)] <= LEVELS[folder_of(imported)]
+        if layer_folder(importer) != layer_folder(imported)
+        and LEVELS[layer_folder(importer)] <= LEVELS[layer_folder(imported)]
     ]
     assert upward == []

@@ -4,17 +4,19 @@ import re
 
 import pytest
 
-from tests.node import WEB
+from tests.node import WEB_FOLDER
 
-COMPONENTS = sorted(path.relative_to(WEB).as_posix() for path in (WEB / "src").rglob("*.svelte"))
+COMPONENTS = sorted(
+    path.relative_to(WEB_FOLDER).as_posix() for path in (WEB_FOLDER / "src").rglob("*.svelte")
+)
 SOURCES = sorted(
-    path.relative_to(WEB).as_posix()
+    path.relative_to(WEB_FOLDER).as_posix()
     for folder in ("src", "tests")
-    for path in (WEB / folder).rglob("*")
+    for path in (WEB_FOLDER / folder).rglob("*")
     if path.suffix in {".ts", ".svelte"}
 )
-MOST_LINES = 250
-ANY = re.compile(r"[:<,|&(]\s*any\b|\bas any\b|@ts-(?:ignore|nocheck|expect-error)")
+MAX_LINES = 250
+UNTYPED = re.compile(r"[:<,|&(]\s*any\b|\bas any\b|@ts-(?:ignore|nocheck|expect-error)")
 
 
 def test_there_are_components() -> None:
@@ -23,9 +25,9 @@ def test_there_are_components() -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_a_component_is_short(component: str) -> None:
-    assert len((WEB / component).read_text("utf-8").splitlines()) <= MOST_LINES
+    assert len((WEB_FOLDER / component).read_text("utf-8").splitlines()) <= MAX_LINES
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_type_says_something(source: str) -> None:
-    assert not ANY.findall((WEB / source).read_text("utf-8"))
+    assert not UNTYPED.findall((WEB_FOLDER / source).read_text("utf-8"))

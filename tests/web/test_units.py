@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.node import install, node
+from tests.node import install_node_packages, run_node
 
 # One process for all files: else each of them starts its own, which takes longer than its tests.
-UNITS = ("--test", "--test-isolation=none", "tests/**/*.test.ts")
+UNIT_TESTS = ("--test", "--test-isolation=none", "tests/**/*.test.ts")
 CHECKS = {
-    "unit tests on all examples": UNITS,
+    "unit tests on all examples": UNIT_TESTS,
     "types": ("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"),
     "types of its tests": ("node_modules/typescript/bin/tsc", "-p", "tests"),
     "format": ("node_modules/prettier/bin/prettier.cjs", "--check", "."),
@@ -15,15 +15,15 @@ CHECKS = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def installed() -> None:
-    install()
+def node_packages() -> None:
+    install_node_packages()
 
 
 def test_the_page_passes_its_unit_tests() -> None:
-    node(*UNITS, FEW_RUNS="1")
+    run_node(*UNIT_TESTS, FEW_RUNS="1")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_page_passes_its(check: str) -> None:
-    node(*CHECKS[check])
+    run_node(*CHECKS[check])

@@ -7,28 +7,28 @@ from moot.types.drawing import DrawText
 from moot.types.events import ActionTaken, Answer, Event, TurnEnded, TurnKey, TurnStarted, TurnStatus
 
 
-def at(seat: TurnKey) -> dict[str, object]:
-    return {"participant": seat.participant, "stage": seat.stage, "round": seat.round}
+def turn_fields(turn_key: TurnKey) -> dict[str, object]:
+    return {"participant": turn_key.participant, "stage": turn_key.stage, "round": turn_key.round}
 
 
-FIRST, SECOND = TurnKey("alpha", "turn", 0), TurnKey("beta", "turn", 1)
+FIRST_TURN, SECOND_TURN = TurnKey("alpha", "turn", 0), TurnKey("beta", "turn", 1)
 
 
-def started(seat: TurnKey, attempt: int = 1) -> Event:
-    return TurnStarted(**at(seat), attempt=attempt, model="a/one")  # type: ignore[arg-type]
+def turn_started(turn_key: TurnKey, attempt: int = 1) -> Event:
+    return TurnStarted(**turn_fields(turn_key), attempt=attempt, model="a/one")  # type: ignore[arg-type]
 
 
-def text(words: str, id: str) -> Action:
-    return DrawText(content=words, x=10, y=10, element_id=id)
+def draw_text(content: str, id: str) -> Action:
+    return DrawText(content=content, x=10, y=10, element_id=id)
 
 
-def does(seat: TurnKey, action: Action) -> Event:
-    return ActionTaken(**at(seat), id="act_1", action=action)  # type: ignore[arg-type]
+def action_taken(turn_key: TurnKey, action: Action) -> Event:
+    return ActionTaken(**turn_fields(turn_key), id="act_1", action=action)  # type: ignore[arg-type]
 
 
-def ended(seat: TurnKey, *lines: str | Action, status: TurnStatus = "completed") -> TurnEnded:
+def turn_ended(turn_key: TurnKey, *lines: str | Action, status: TurnStatus = "completed") -> TurnEnded:
     return TurnEnded(
-        **at(seat),  # type: ignore[arg-type]
+        **turn_fields(turn_key),  # type: ignore[arg-type]
         status=status,
         message=Answer(
             "".join(one for one in lines if isinstance(one, str)), script=encode_lesson_items(lines)

@@ -10,9 +10,9 @@ from moot.whiteboard.state import (
     replay_actions,
 )
 
-GROWTH = "def grow(n):\n    total = 1\n    for _ in range(n):\n        total += total\n    return total"
+GROWTH_CODE = "def grow(n):\n    total = 1\n    for _ in range(n):\n        total += total\n    return total"
 
-DONE: list[tuple[str, dict[str, object]]] = [
+ACTION_CALLS: list[tuple[str, dict[str, object]]] = [
     ("wb_open", {}),
     (
         "wb_draw_text",
@@ -48,7 +48,10 @@ DONE: list[tuple[str, dict[str, object]]] = [
         "wb_draw_table",
         {"data": [["n", "n²"], [1, 1], [2, 4]], "x": 40, "y": 320, "width": 300, "height": 150},
     ),
-    ("wb_draw_code", {"language": "python", "code": GROWTH, "x": 560, "y": 320, "width": 400, "height": 200}),
+    (
+        "wb_draw_code",
+        {"language": "python", "code": GROWTH_CODE, "x": 560, "y": 320, "width": 400, "height": 200},
+    ),
     (
         "wb_edit_code",
         {
@@ -66,17 +69,17 @@ DONE: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-def kept(done: list[tuple[str, dict[str, object]]]) -> list[RecordedAction]:
+def record_calls(calls: list[tuple[str, dict[str, object]]]) -> list[RecordedAction]:
     board, ledger = EMPTY_BOARD, []
-    for name, params in done:
+    for name, params in calls:
         action = assign_element_id(parse_action(name, params, "teacher"), board)
         board = apply_action(board, action)
         ledger.append(RecordedAction(participant="ada", action=action))
     return ledger
 
 
-LESSON = kept(DONE)
+LESSON_ACTIONS = record_calls(ACTION_CALLS)
 
 
-def board_of(*actions: Action) -> Board:
+def make_board(*actions: Action) -> Board:
     return replay_actions(RecordedAction(action=action) for action in actions)

@@ -5,6 +5,6 @@ from xml.etree import ElementTree as ET
 Node = ET.Element
 
 
-def parsed(markup: str) -> Node:
+def parse_markup(markup: str) -> Node:
     """Read a fragment; its parts are the children of what is returned."""
     return ET.fromstring(f"<g>{markup}</g>".encode())  # noqa: S314 - made by the code under test

@@ -4,12 +4,20 @@ from hypothesis import strategies as st
 
 from moot.types.actions import parse_action
 from moot.types.drawing import MAX_CODE_LINES, DrawCode, EditCode, split_code_lines
-from moot.whiteboard.code_listing import Line, Listing, create_listing, edit_listing, find_edit_problem
+from moot.whiteboard.code_listing import (
+    CodeLine,
+    CodeListing,
+    create_listing,
+    edit_listing,
+    find_edit_problem,
+)
 from tests.whiteboard.ledgers import EDITS
 
 
 def test_lines_are_named_from_the_top() -> None:
-    assert create_listing("a\n\nb") == Listing((Line("L1", "a"), Line("L2", ""), Line("L3", "b")), named=3)
+    assert create_listing("a\n\nb") == CodeListing(
+        (CodeLine("L1", "a"), CodeLine("L2", ""), CodeLine("L3", "b")), named=3
+    )
 
 
 def test_line_ends_of_any_system_are_understood() -> None:
@@ -18,7 +26,7 @@ def test_line_ends_of_any_system_are_understood() -> None:
 
 def test_a_single_line_may_be_named_where_several_could_be() -> None:
     edit = EditCode(element_id="code-1", operation="delete_lines", line_id="L1")
-    assert edit_listing(create_listing("a\nb"), edit).lines == (Line("L2", "b"),)
+    assert edit_listing(create_listing("a\nb"), edit).lines == (CodeLine("L2", "b"),)
 
 
 def test_of_several_lines_an_insertion_goes_to_the_outer_side() -> None:

@@ -2,70 +2,74 @@ import pytest
 from hypothesis import given
 from inline_snapshot import snapshot
 
-from moot.types.drawing import Close, DrawLine, DrawShape, DrawText, Open
+from moot.types.drawing import CloseWhiteboard, DrawLine, DrawShape, DrawText, OpenWhiteboard
 from moot.whiteboard.describe import describe_board, find_layout_problems, line_crosses_box
 from moot.whiteboard.geometry import Box, Point
 from moot.whiteboard.state import EMPTY_BOARD, RecordedAction, replay_actions
-from tests.whiteboard.ledgers import LEDGERS
-from tests.whiteboard.lesson import LESSON, board_of
+from tests.whiteboard.ledgers import ACTION_HISTORIES
+from tests.whiteboard.lesson import LESSON_ACTIONS, make_board
 
 
-def text(x: float, y: float, width: float = 100, height: float = 50) -> DrawText:
+def make_text(x: float, y: float, width: float = 100, height: float = 50) -> DrawText:
     return DrawText(content="Hello", x=x, y=y, width=width, height=height)
 
 
-def box(x: float, y: float, width: float = 100, height: float = 50) -> DrawShape:
+def make_shape(x: float, y: float, width: float = 100, height: float = 50) -> DrawShape:
     return DrawShape(shape="rectangle", x=x, y=y, width=width, height=height)
 
 
 def test_a_board_in_order_has_no_problems() -> None:
     assert (
         find_layout_problems(
-            board_of(text(0, 0), box(200, 0), DrawLine(start_x=100, start_y=25, end_x=200, end_y=25))
+            make_board(
+                make_text(0, 0), make_shape(200, 0), DrawLine(start_x=100, start_y=25, end_x=200, end_y=25)
+            )
         )
         == ()
     )
 
 
 def test_what_overlaps_by_a_third_of_the_smaller_is_told() -> None:
-    assert find_layout_problems(board_of(text(0, 0), text(50, 0, width=300))) == (
+    assert find_layout_problems(make_board(make_text(0, 0), make_text(50, 0, width=300))) == (
         "text-1 and text-2 overlap by 50% of the smaller: move one of them.",
     )
 
 
 def test_a_slight_overlap_is_let_pass() -> None:
-    assert find_layout_problems(board_of(text(0, 0), text(71, 0))) == ()
-    assert find_layout_problems(board_of(text(0, 0), text(70, 0))) != ()
+    assert find_layout_problems(make_board(make_text(0, 0), make_text(71, 0))) == ()
+    assert find_layout_problems(make_board(make_text(0, 0), make_text(70, 0))) != ()
 
 
 def test_words_on_a_shape_are_its_label() -> None:
-    assert find_layout_problems(board_of(box(0, 0, 200, 100), text(50, 25))) == ()
-    assert find_layout_problems(board_of(box(0, 0, 200, 100), text(150, 25))) != ()
-    assert find_layout_problems(board_of(box(0, 0, 200, 100), box(50, 25))) != ()
+    assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_text(50, 25))) == ()
+    assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_text(150, 25))) != ()
+    assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_shape(50, 25))) != ()
 
 
 def test_a_line_through_a_box_is_told() -> None:
     line = DrawLine(start_x=0, start_y=25, end_x=400, end_y=25)
-    assert find_layout_problems(board_of(line, box(100, 0))) == (
+    assert find_layout_problems(make_board(line, make_shape(100, 0))) == (
         "line-1 goes through shape-1: end it at the edge, or lead it around.",
     )
 
 
 def test_a_line_may_touch_a_box() -> None:
     assert (
-        find_layout_problems(board_of(DrawLine(start_x=0, start_y=25, end_x=104, end_y=25), box(100, 0)))
+        find_layout_problems(
+            make_board(DrawLine(start_x=0, start_y=25, end_x=104, end_y=25), make_shape(100, 0))
+        )
         == ()
     )
 
 
 def test_what_is_off_the_canvas_is_told_with_where_it_is() -> None:
-    assert find_layout_problems(board_of(text(950, 540))) == (
+    assert find_layout_problems(make_board(make_text(950, 540))) == (
         "text-1 is off the canvas (x 950 to 1050, y 540 to 590): keep x within 0 to 1000 and y within 0 to 563.",
     )
 
 
 def test_a_long_list_is_cut() -> None:
-    assert len(find_layout_problems(board_of(*[text(0, 0)] * 20))) == 8
+    assert len(find_layout_problems(make_board(*[make_text(0, 0)] * 20))) == 8
 
 
 @pytest.mark.parametrize(
@@ -88,11 +92,11 @@ def test_a_line_crosses_a_box_that_it_has_points_within(start: Point, end: Point
 
 def test_an_empty_board_is_told_in_a_line() -> None:
     assert describe_board(EMPTY_BOARD) == "The whiteboard (1000 x 563) is closed and empty."
-    assert describe_board(board_of(Open())) == "The whiteboard (1000 x 563) is open and empty."
+    assert describe_board(make_board(OpenWhiteboard())) == "The whiteboard (1000 x 563) is open and empty."
 
 
 def test_a_board_is_told_element_by_element() -> None:
-    assert describe_board(replay_actions(LESSON), {"ada": "Ada"}) == snapshot("""\
+    assert describe_board(replay_actions(LESSON_ACTIONS), {"ada": "Ada"}) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 8 elements:
 - text-1: text "How things grow", at (40, 24), 560 x 44, by Ada
 - chart-1: column chart over 2025, 2026, at (40, 84), 300 x 210, by Ada
@@ -113,19 +117,19 @@ Mend this: line-1 goes through code-1: end it at the edge, or lead it around.\
 
 
 def test_a_closed_board_keeps_its_elements() -> None:
-    assert describe_board(board_of(DrawText(content="Hi", x=0, y=0), Close())) == (
+    assert describe_board(make_board(DrawText(content="Hi", x=0, y=0), CloseWhiteboard())) == (
         'The whiteboard (1000 x 563) is closed, with 1 element:\n- text-1: text "Hi", at (0, 0), 400 x 100'
     )
 
 
 def test_six_elements_are_a_crowd() -> None:
     texts = [DrawText(content="a", x=0, y=y * 90, height=80) for y in range(6)]
-    assert "crowded" not in describe_board(board_of(*texts[:5]))
-    assert describe_board(board_of(*texts)).endswith(
+    assert "crowded" not in describe_board(make_board(*texts[:5]))
+    assert describe_board(make_board(*texts)).endswith(
         "It is crowded: delete or clear what is no longer needed before you draw more."
     )
 
 
-@given(LEDGERS)
+@given(ACTION_HISTORIES)
 def test_a_digest_is_short(ledger: list[RecordedAction]) -> None:
     assert len(describe_board(replay_actions(ledger))) < 12_000

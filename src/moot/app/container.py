@@ -170,12 +170,12 @@ class Services:
         self.worker_id = f"worker-{uuid4().hex}" if database.is_postgres else "local"
         self._build_stores(database)
         self.revocations = Revocations(self.accounts)
-        self.readers = SseConnections(self.revocations)
-        self.changes = DiscussionChanges(self.discussions, self.permissions)
-        self.feeds = EventHub(self.events)
-        self.event_writer = EventWriter(self.events, self.feeds, lambda _: self._exit_when_fenced())
+        self.sse_connections = SseConnections(self.revocations)
+        self.discussion_changes = DiscussionChanges(self.discussions, self.approvals)
+        self.event_hub = EventHub(self.events)
+        self.event_writer = EventWriter(self.events, self.event_hub, lambda _: self._exit_when_fenced())
         self.provider_keys = ProviderKeys(database, encryptor)
-        self.casting = casting = ModelResolver(registry, self.provider_keys, settings.fallback)
+        self.model_resolver = casting = ModelResolver(registry, self.provider_keys, settings.fallback)
         rates, counted = settings.rates, RateLimiter(database)
         admission = CallLimiter(database, counted, rates.model_calls_a_minute)
         speaker = ModelCaller(settings.limits, acquire_call=admission.try_acquire_call)
@@ -190,35 +190,41 @@ class Services:
             casting.resolve_with_fallbacks,
             self._after_run,
             ReferenceResolver(database, casting.resolve_with_fallbacks, speaker, self.budgets),
-            self.tooling,
+            self.tool_catalog,
         )
         measuring = ContextLimits(self.token_rates, registry, settings.fallback)
         self.uploads = Uploads(self.file_store)
-        self.painter = ImageRenderer()
-        self.attaching = Attachments(self.file_store, registry)
+        self.image_renderer = ImageRenderer()
+        self.attachments = Attachments(self.file_store, registry)
         errands = ModelTasks(database, speaker, self.budgets)
         self.stateless = StatelessService(database, speaker, errands)
         self.ephemeral_runs = EphemeralRuns(speaker)
         self._build_model_tasks(casting, errands, counted)
         self._build_evaluations(casting, errands)
-        self.planning = RunPlanner(self.personas, self.projects, measuring)
-        self.treasury = BudgetService(database, self.budgets, casting.resolve_with_fallbacks)
-        self.hall = DiscussionService(
+        self.run_planner = RunPlanner(self.personas, self.projects, measuring)
+        self.budget_service = BudgetService(database, self.budgets, casting.resolve_with_fallbacks)
+        self.discussion_service = DiscussionService(
             database,
-            self.planning,
+            self.run_planner,
             self.worker_id,
             self.run_manager.start_run,
-            self.attaching,
+            self.attachments,
             self.titles,
-            self.treasury,
+            self.budget_service,
             self.channel_memory,
             settings.clerk,
         )
         retries = Retries(database, self.worker_id)
-        self.retrying = RetryService(
-            database, self.hall, retries, self.treasury, self.attaching, measuring, self.run_manager.start_run
+        self.retries = RetryService(
+            database,
+            self.discussion_service,
+            retries,
+            self.budget_service,
+            self.attachments,
+            measuring,
+            self.run_manager.start_run,
         )
-        self.revising = VersionService(database, self.hall, self.attaching, measuring)
+        self.turn_versions = VersionService(database, self.discussion_service, self.attachments, measuring)
         self._heartbeat_database = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.worker_registry = WorkerRegistry(self._heartbeat_database)
         self.worker_lock_files = WorkerLockFiles(worker_lock_folder(data_folder(), database.url))
@@ -230,23 +236,25 @@ class Services:
             self.run_manager.take_over,
             self._exit_when_fenced,
         )
-        self.seating = ParticipantResolver(registry, self.personas, self.tooling)
-        self.drafts = DraftValidator(self.seating, self.personas, self.projects)
+        self.participant_resolver = ParticipantResolver(registry, self.personas, self.tool_catalog)
+        self.draft_validator = DraftValidator(self.participant_resolver, self.personas, self.projects)
         usual = DefaultParticipants(casting, registry, settings.line_up, settings.model)
-        self.tables = VirtualModels(self.hall, self.planning, self.seating, usual, self.line_ups)
-        self.speaking = CompletionRunner(
-            self.tables,
+        self.virtual_models = VirtualModels(
+            self.discussion_service, self.run_planner, self.participant_resolver, usual, self.presets
+        )
+        self.completion_runner = CompletionRunner(
+            self.virtual_models,
             casting,
             self.ephemeral_runs,
             BudgetGuards(database, errands),
             self.budgets,
-            self.hall,
+            self.discussion_service,
             self.discussions,
             self.file_store,
-            RunEventReader(self.feeds, self.events, self.runs),
+            RunEventReader(self.event_hub, self.events, self.runs),
         )
         self._check_models(settings)
-        self.limits = _build_rate_limits(rates, counted)
+        self.rate_limits = _build_rate_limits(rates, counted)
         self.registry = registry
         self.mcp = McpApp(self._build_mcp_tools())
 
@@ -258,16 +266,16 @@ class Services:
         self.discussions = Discussions(database)
         self.events = EventLog(database)
         self.projects = Projects(database)
-        self.line_ups = Presets(database)
+        self.presets = Presets(database)
         self.token_rates = TokenRates(database)
-        self.reports = RunReports(database)
-        self.boards = Whiteboards(database)
+        self.run_reports = RunReports(database)
+        self.whiteboards = Whiteboards(database)
         self.transcripts = TranscriptExporter(database)
         self.insights = Insights(database)
         self.file_store = Files(database)
-        self.bills = UsageReports(database)
+        self.usage_reports = UsageReports(database)
         self.channels = Channels(database)
-        self.permissions = Approvals(database)
+        self.approvals = Approvals(database)
 
     def _build_tool_catalog(
         self, settings: Settings, environment: Mapping[str, str], encryptor: Encryptor
@@ -275,7 +283,7 @@ class Services:
         """Put together what participants may call."""
         database = self.database
         self.tool_servers = ToolServers(database, encryptor)
-        self.tooling = ToolCatalog(
+        self.tool_catalog = ToolCatalog(
             database,
             settings.tools,
             environment,
@@ -289,11 +297,11 @@ class Services:
         """Refuse settings that name a model which nobody offers."""
         for name, others in settings.fallback.items():
             for model in (name, *others):
-                self.seating.check_model(model, f"fallback of {name} in the settings")
+                self.participant_resolver.check_model(model, f"fallback of {name} in the settings")
         named = {"clerk": (settings.clerk,) if settings.clerk else (), "line_up": settings.line_up}
         for field, models in named.items():
             for model in models:
-                self.seating.check_model(model, f"{field} in the settings")
+                self.participant_resolver.check_model(model, f"{field} in the settings")
 
     def _build_model_tasks(
         self, model_resolver: ModelResolver, model_tasks: ModelTasks, rate_limiter: RateLimiter
@@ -307,31 +315,31 @@ class Services:
     def _build_evaluations(self, model_resolver: ModelResolver, model_tasks: ModelTasks) -> None:
         """Put together what judges answers and improves who gave them, and what proposes others."""
         database = self.database
-        self.retelling = PromptReplay(database)
-        self.trials = Evaluations(database)
-        self.court = Judge(database, model_resolver.resolve_with_fallbacks, model_tasks)
+        self.prompt_replay = PromptReplay(database)
+        self.evaluations = Evaluations(database)
+        self.evaluation_judge = Judge(database, model_resolver.resolve_with_fallbacks, model_tasks)
         self.improvements = PersonaImprover(
             database,
             self.worker_id,
-            self.court,
+            self.evaluation_judge,
             self.personas,
             model_resolver.resolve_with_fallbacks,
             model_tasks,
         )
-        self.accepting = ImprovementApplier(database, self.worker_id, self.improvements)
-        self.perspectives = PersonaSuggestions(
+        self.improvement_applier = ImprovementApplier(database, self.worker_id, self.improvements)
+        self.persona_suggestions = PersonaSuggestions(
             self.personas, model_resolver.resolve_with_fallbacks, model_tasks
         )
 
     def _build_mcp_tools(self) -> McpTools:
         asking = AskRunner(
-            self.hall,
-            self.drafts,
-            self.limits,
+            self.discussion_service,
+            self.draft_validator,
+            self.rate_limits,
             self.discussions,
-            self.line_ups,
+            self.presets,
             self.events,
-            self.feeds,
+            self.event_hub,
             self.runs,
             self.revocations,
         )
@@ -339,17 +347,17 @@ class Services:
             asking,
             self.discussions,
             self.transcripts,
-            self.line_ups,
+            self.presets,
             self.projects,
             self.knowledge,
-            self.limits,
+            self.rate_limits,
             self.embedder,
         )
 
     def route_dependencies(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in ROUTE_DEPENDENCIES}
 
-    async def app(
+    async def build_asgi_app(
         self, settings: Settings, *, loopback: bool, create: Callable[..., Litestar] = create_app
     ) -> Any:
         caller = (
@@ -359,7 +367,9 @@ class Services:
         )
         if caller is None and await self.accounts.has_no_logins():
             log.warning("there is no account that could log in yet: make one with `moot user add NAME`")
-        app = create(self.accounts, self.limits, caller, self.route_dependencies(), settings.metrics_token)
+        app = create(
+            self.accounts, self.rate_limits, caller, self.route_dependencies(), settings.metrics_token
+        )
         page = StaticFilesApp(app, await asyncio.to_thread(read_static_files, STATIC_DIR))
         return SameOriginMiddleware(page, loopback=loopback, allowed_hosts=frozenset(settings.hosts))
 
@@ -367,12 +377,12 @@ class Services:
     async def lifespan(self) -> AsyncIterator[None]:
         """Keep the loops going that write, listen, look and beat; and take up the runs that were left."""
         self.database.subscribe("moot_control", self.run_manager.on_command)
-        self.database.subscribe("moot_changes", self.changes.on_notify)
-        self.database.subscribe("moot_events", self.feeds.on_notify)
+        self.database.subscribe("moot_changes", self.discussion_changes.on_notify)
+        self.database.subscribe("moot_events", self.event_hub.on_notify)
         loops = [
             self.event_writer.write_forever(),
-            self.feeds.poll_forever(),
-            self.readers.close_stuck_connections(),
+            self.event_hub.poll_forever(),
+            self.sse_connections.close_stuck_connections(),
             self.revocations.check_periodically(),
         ]
         seeking = [self._launch_run_manager(), self.run_manager.poll_unstarted_runs(self._lease_seconds)]
@@ -393,7 +403,7 @@ class Services:
             try:
                 yield
             finally:
-                self.painter.close()
+                self.image_renderer.close()
                 await self.titles.close()
                 await self.stateless.close()
                 await self.mcp.close()
@@ -435,8 +445,8 @@ class Services:
 
     def _on_notification_gap(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""
-        self.feeds.on_gap()
-        self.changes.on_gap()
+        self.event_hub.on_gap()
+        self.discussion_changes.on_gap()
         for run in tuple(self.run_manager.executions):
             self.run_manager.on_command(run)
 
@@ -455,7 +465,9 @@ class Services:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[Services]:
+async def open_services(
+    settings: Settings, environment: Mapping[str, str], address: str
+) -> AsyncIterator[Services]:
     """Build a house on the database of the settings, and give it life; others find it at its address."""
     telemetry.configure_tracing(environment)
     sealer = Encryptor.load_or_create(data_folder(), environment)

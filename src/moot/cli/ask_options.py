@@ -8,15 +8,15 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.modes import (
     DEFAULT_EARLY_TURNS,
     DEFAULT_LESSON_TURNS,
     KNOWS_OTHERS_MODES,
     SOLO_MODES,
-    Advisors,
-    Directed,
+    AdvisorOptions,
+    DirectedOptions,
     LessonRole,
     ModeName,
 )
@@ -118,14 +118,14 @@ def build_run_plan(options: AskOptions, participants: Sequence[Participant]) -> 
         personas={who.id: system for who in asked} if system else {},
         rounds=options.rounds or 2,
         introduced=options.mode in KNOWS_OTHERS_MODES,
-        debate=Debate(
+        debate=DebateOptions(
             lead=_resolve_lead(options.lead, participants),
             quorum=options.quorum,
             deadline=options.deadline,
             gate=options.gate,
         ),
-        directed=Directed(turns=options.turns or DEFAULT_LESSON_TURNS),
-        advisors=Advisors(
+        directed=DirectedOptions(turns=options.turns or DEFAULT_LESSON_TURNS),
+        advisors=AdvisorOptions(
             early=DEFAULT_EARLY_TURNS if options.early is None else options.early,
             cross_talk=options.cross_talk,
             synthesis=options.synthesis,

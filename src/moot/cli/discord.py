@@ -56,26 +56,26 @@ async def build_discord_deps(services: "Services", app_settings: "Settings") -> 
     from moot.discord.dependencies import DiscordDeps
 
     async def check_rate_limit(account: str, mode: str) -> None:
-        await services.limits.count_message(account)
-        await services.limits.count_run_start(account, mode)
+        await services.rate_limits.count_message(account)
+        await services.rate_limits.count_run_start(account, mode)
 
     return DiscordDeps(
         caller=await _resolve_caller(services, app_settings.discord.user),
         database=services.database,
-        discussion_service=services.hall,
+        discussion_service=services.discussion_service,
         check_rate_limit=check_rate_limit,
         channels=services.channels,
         discussions=services.discussions,
         runs=services.runs,
         events=services.events,
-        event_hub=services.feeds,
-        discussion_changes=services.changes,
+        event_hub=services.event_hub,
+        discussion_changes=services.discussion_changes,
         files=services.file_store,
         personas=services.personas,
-        participant_resolver=services.seating,
-        whiteboards=services.boards,
-        image_renderer=services.painter,
-        approvals=services.permissions,
+        participant_resolver=services.participant_resolver,
+        whiteboards=services.whiteboards,
+        image_renderer=services.image_renderer,
+        approvals=services.approvals,
         delivery_style=app_settings.discord.degree,
         block_impersonation=app_settings.discord.guard,
         reasoning_channel=app_settings.discord.thoughts,

@@ -182,7 +182,7 @@ async def _drain_runs(services: "Services", server: GracefulServer) -> None:
 
     Turns whose state is with the client are interrupted: it can have them taken elsewhere.
     """
-    services.hall.drain()
+    services.discussion_service.drain()
     await services.stateless.close()
     if services.run_manager.executions:
         sys.stderr.write(
@@ -203,7 +203,7 @@ async def _close_connections(
     """Take no more calls, and end all streams; readers that come back at once are ended again."""
     server.should_exit = True
     while not server_task.done():
-        services.readers.close_all()
+        services.sse_connections.close_all()
         services.mcp.abort_all()
         await asyncio.wait({server_task}, timeout=POLL_SECONDS)
     await server_task

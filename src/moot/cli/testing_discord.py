@@ -40,13 +40,13 @@ def run_discord_demo() -> int:
 
 
 async def _run_demo() -> int:
-    from moot.app.container import opened
+    from moot.app.container import open_services
 
     with TemporaryDirectory() as folder:
         chosen = _demo_settings(Path(folder))
         async with serve_discord(FakeDiscord()) as double:
             _use_fake_discord(double)
-            async with opened(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, double.url) as house:
+            async with open_services(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, double.url) as house:
                 async with bot.run_discord_bot(house, chosen):
                     transcript = await _play_conversation(double)
                 await house.shutdown_services()

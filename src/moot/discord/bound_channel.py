@@ -24,7 +24,7 @@ from moot.discord.incoming import (
 from moot.discord.run_delivery import RunDelivery, format_reply_notice
 from moot.discord.sender import ChannelClosed, ChannelSender
 from moot.engine.waits import retry_while_unavailable
-from moot.services.discussions import NewDiscussion, Saying, Started
+from moot.services.discussions import NewDiscussion, NewMessage, StartedRun
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import Conflict, MootError, NotFound, ShuttingDown
@@ -218,7 +218,7 @@ class BoundChannel:
             await channels.discard_message(id)
             await reply_to_message(message, str(error))
 
-    async def _start_run(self, message: discord.Message) -> Started:
+    async def _start_run(self, message: discord.Message) -> StartedRun:
         """Put a message into the discussion, which begins with it if there is none yet."""
         premises, binding = self._deps, self.binding
         discussion = await self._load_discussion()
@@ -230,7 +230,7 @@ class BoundChannel:
         files = await store_attachments(premises, message)
         key = f"discord/{message.id}"
         if discussion is not None:
-            saying = Saying(
+            saying = NewMessage(
                 discussion=discussion.id,
                 message=text,
                 answering=answering,

@@ -12,7 +12,7 @@ from moot.discord.approvals import OUTCOME_TEXTS, ApprovalKey
 from moot.discord.bound_channel import BoundChannel
 from moot.discord.dependencies import DiscordDeps
 from moot.discord.posts import ImageAttachment
-from moot.services.participants import Wanted
+from moot.services.participants import ParticipantInput
 from moot.types.discord import ChannelBinding
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
@@ -261,16 +261,18 @@ class DiscordCommands:
         wanted = [self._parse_participant(item, known) for item in items]
         return await self._deps.participant_resolver.resolve_participants(self._tenant, wanted)
 
-    def _parse_participant(self, item: str, personas: dict[str, Persona]) -> Wanted:
+    def _parse_participant(self, item: str, personas: dict[str, Persona]) -> ParticipantInput:
         name, *given = MODEL_SEPARATOR.split(item, maxsplit=1)
         if not given and ("/" in name or not name):
-            return Wanted(model=name or self._require_default_model())
+            return ParticipantInput(model=name or self._require_default_model())
         persona = personas.get(name.casefold())
         if persona is None:
             raise UsageError(
                 f"There is no persona {name!r}: there are {', '.join(one.name for one in personas.values())}."
             )
-        return Wanted(model=given[0].strip() if given else self._require_default_model(), persona=persona.id)
+        return ParticipantInput(
+            model=given[0].strip() if given else self._require_default_model(), persona=persona.id
+        )
 
     def _require_default_model(self) -> str:
         if self._deps.default_model is None:

@@ -53,7 +53,7 @@ class PromptPiece(Struct, frozen=True):
     size: int | None = None
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class PromptPartView(Struct, frozen=True, kw_only=True):
     """A piece as people are shown it. A file that is sent as it is has a `size` in bytes, and no text."""
 
     role: Literal["system", "user", "assistant"]
@@ -73,7 +73,7 @@ class PromptParts(Struct, frozen=True, kw_only=True):
 
     model: str
     tokens: int
-    parts: tuple[Shown, ...]
+    parts: tuple[PromptPartView, ...]
     tools: tuple[str, ...] = ()
 
 
@@ -126,9 +126,9 @@ def _part_text(part: Part) -> str | None:
             return None
 
 
-def _part_view(piece: PromptPiece, rate: float) -> Shown:
+def _part_view(piece: PromptPiece, rate: float) -> PromptPartView:
     text = _part_text(piece.part)
-    return Shown(
+    return PromptPartView(
         role=piece.role,
         origin=piece.origin,
         name=piece.name,

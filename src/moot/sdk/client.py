@@ -15,13 +15,19 @@ from moot.engine.turns.model_caller import ModelCaller
 from moot.prompts.attachments import build_question as put
 from moot.prompts.attachments import read_file
 from moot.providers.registry import Registry
-from moot.sdk.participants import ModeRules, Voice, build_participants, participant_prompt, validate_options
-from moot.sdk.run import Result, Talk
+from moot.sdk.participants import (
+    ModeRules,
+    ParticipantSpec,
+    build_participants,
+    participant_prompt,
+    validate_options,
+)
+from moot.sdk.run import Result, RunHandle
 from moot.streaming.cancellation import StopSignal
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.events import Event
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, Advisors, Directed, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, AdvisorOptions, DirectedOptions, ModeName
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 
@@ -51,7 +57,7 @@ class Moot:
     def ask(
         self,
         question: str,
-        models: Sequence[str | Voice] = (),
+        models: Sequence[str | ParticipantSpec] = (),
         *,
         mode: ModeName | None = None,
         rules: ModeRules | None = None,
@@ -59,7 +65,7 @@ class Moot:
         system: str = "",
         files: Sequence[str | Path] = (),
         cap: float | None = None,
-    ) -> Talk:
+    ) -> RunHandle:
         """Put a question to a table. Without `models` the usual ones are asked, without a `mode` each answers alone.
 
         `rules` are those of the mode, `rounds` those of a consensus, and `cap` is what it may cost in US dollars.
@@ -89,18 +95,18 @@ class Moot:
                 async for some in told:
                     yield some
 
-        return Talk(stream_events)
+        return RunHandle(stream_events)
 
     def debate(
         self,
         question: str,
-        models: Sequence[str | Voice] = (),
+        models: Sequence[str | ParticipantSpec] = (),
         *,
-        rules: Debate | None = None,
+        rules: DebateOptions | None = None,
         system: str = "",
         files: Sequence[str | Path] = (),
         cap: float | None = None,
-    ) -> Talk:
+    ) -> RunHandle:
         """Let all answer alone, read each other and think again; one of them sums up, and minutes are kept."""
         return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
 
@@ -115,7 +121,7 @@ class Moot:
 
 def ask(
     question: str,
-    models: Sequence[str | Voice] = (),
+    models: Sequence[str | ParticipantSpec] = (),
     *,
     mode: ModeName | None = None,
     rules: ModeRules | None = None,
@@ -166,6 +172,6 @@ def _check_request(
         )
     if mode not in SOLO_MODES and len(participants) < 2:
         raise UsageError(f"A {mode} needs at least two models: name more.")
-    kind = {"debate": Debate, "advisors": Advisors, "directed": Directed}.get(mode)
+    kind = {"debate": DebateOptions, "advisors": AdvisorOptions, "directed": DirectedOptions}.get(mode)
     if rules is not None and (kind is None or not isinstance(rules, kind)):
         raise UsageError(f"These are rules of {type(rules).__name__.lower()}, and the mode is {mode}.")

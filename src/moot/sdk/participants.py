@@ -8,17 +8,17 @@ from msgspec.structs import asdict, replace
 
 from moot.prompts.library import builtin_personas, persona_prompt
 from moot.server.schemas import AdvisorRules, DebateRules, LessonRules, MaxCostUsd, Rounds
-from moot.services.participants import Wanted
-from moot.types.debate import Debate
+from moot.services.participants import ParticipantInput
+from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import Advisors, Directed, LessonRole, ModeName
+from moot.types.modes import AdvisorOptions, DirectedOptions, LessonRole, ModeName
 from moot.types.participants import Participant, default_names, participant_id
 from moot.types.personas import Persona
 from moot.types.requests import Effort
 from moot.types.run_plan import RunPlan
 
 
-class Voice(Struct, frozen=True, kw_only=True):
+class ParticipantSpec(Struct, frozen=True, kw_only=True):
     """Somebody at the table: a model, and perhaps a name and who it is, by a `persona` of the library or in a `prompt`."""
 
     model: str
@@ -32,12 +32,12 @@ class Voice(Struct, frozen=True, kw_only=True):
 
 
 def build_participants(
-    specs: Sequence[str | Voice], mode: ModeName | None
-) -> list[tuple[Participant, Voice]]:
+    specs: Sequence[str | ParticipantSpec], mode: ModeName | None
+) -> list[tuple[Participant, ParticipantSpec]]:
     """Give everybody a seat: under its own name or its persona's, or as Alpha, Beta and so on."""
-    seats: dict[str, tuple[Participant, Voice]] = {}
+    seats: dict[str, tuple[Participant, ParticipantSpec]] = {}
     for place, (one, usual) in enumerate(zip(specs, default_names(), strict=False)):
-        voice = Voice(model=one) if isinstance(one, str) else one
+        voice = ParticipantSpec(model=one) if isinstance(one, str) else one
         name = voice.name or (_find_persona(voice.persona).name if voice.persona else usual)
         id = participant_id(name)
         if id in seats:
@@ -56,7 +56,7 @@ def build_participants(
     return list(seats.values())
 
 
-def participant_prompt(spec: Voice, system: str) -> str:
+def participant_prompt(spec: ParticipantSpec, system: str) -> str:
     own = persona_prompt(_find_persona(spec.persona)) if spec.persona else ""
     return "\n\n".join(filter(None, (own, spec.prompt, system)))
 
@@ -71,11 +71,11 @@ def _find_persona(name: str) -> Persona:
     )
 
 
-ModeRules = Debate | Advisors | Directed
+ModeRules = DebateOptions | AdvisorOptions | DirectedOptions
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
-    models: list[str | Wanted]
+    models: list[str | ParticipantInput]
     mode: ModeName | None
     rounds: Rounds
     cap: MaxCostUsd | None
@@ -94,7 +94,7 @@ class AskOptions(Struct, frozen=True, kw_only=True):
 
 
 def validate_options(
-    models: Sequence[str | Voice],
+    models: Sequence[str | ParticipantSpec],
     mode: ModeName | None,
     rules: ModeRules | None,
     rounds: int,
@@ -110,9 +110,9 @@ def validate_options(
         raise UsageError(_validation_message(str(error))) from None
 
 
-def _participant_fields(one: str | Voice) -> object:
+def _participant_fields(one: str | ParticipantSpec) -> object:
     """Write a voice as a seat; its prompt is for nobody to check."""
-    if not isinstance(one, Voice):
+    if not isinstance(one, ParticipantSpec):
         return one
     return {name: value for name, value in asdict(one).items() if name != "prompt"}
 

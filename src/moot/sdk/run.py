@@ -9,7 +9,7 @@ from msgspec import Struct
 from moot.streaming.cancellation import StopSignal
 from moot.types.billing import sum_costs
 from moot.types.chunks import Usage
-from moot.types.debate import Ledger, Ranking, Summary
+from moot.types.debate import DebateClaims, DebateSummary, Ranking
 from moot.types.errors import ProviderError, UsageError
 from moot.types.events import (
     ANALYSIS_RESULTS,
@@ -35,8 +35,8 @@ class Result(Struct, frozen=True, kw_only=True):
     status: RunStatus
     names: dict[str, str]
     turns: tuple[TurnEnded, ...]
-    summary: Summary | None
-    claims: Ledger | None
+    summary: DebateSummary | None
+    claims: DebateClaims | None
     ranking: Ranking | None
     notices: tuple[str, ...]
     usage: Usage
@@ -88,7 +88,7 @@ def build_result(events: Sequence[Event], run_ended: RunEnded) -> Result:
     )
 
 
-class Talk:
+class RunHandle:
     """A run that begins when it is read: `async for` tells its events, `await` returns what it came to."""
 
     def __init__(self, stream: Callable[[StopSignal], AsyncGenerator[list[Event], None]]) -> None:

@@ -20,7 +20,7 @@ from moot.server.routes import health
 from moot.server.routes.accounts import AccountRoutes
 from moot.server.routes.discussions import DiscussionRoutes
 from moot.server.routes.evaluations import EvaluationRoutes
-from moot.server.routes.events import changes
+from moot.server.routes.events import stream_events
 from moot.server.routes.files import FileRoutes
 from moot.server.routes.health import MetricsAccess
 from moot.server.routes.knowledge import KnowledgeRoutes
@@ -30,8 +30,8 @@ from moot.server.routes.personas import PersonaRoutes
 from moot.server.routes.presets import PresetRoutes
 from moot.server.routes.projects import ProjectRoutes
 from moot.server.routes.provider_keys import ProviderKeyRoutes
-from moot.server.routes.runs import LaneRoutes, RunRoutes, activity
-from moot.server.routes.stateless import chat
+from moot.server.routes.runs import LaneRoutes, RunRoutes, list_activity
+from moot.server.routes.stateless import stream_chat
 from moot.server.routes.tools import ToolRoutes
 from moot.server.routes.transcripts import TranscriptRoutes
 from moot.server.routes.usage import BudgetRoutes, UsageRoutes
@@ -52,8 +52,8 @@ ROUTES: list[ControllerRouterHandler] = [
     ToolRoutes,
     WhiteboardRoutes,
     TranscriptRoutes,
-    chat,
-    activity,
+    stream_chat,
+    list_activity,
     FileRoutes,
     PersonaRoutes,
     ProjectRoutes,
@@ -67,7 +67,7 @@ ROUTES: list[ControllerRouterHandler] = [
     health.healthz,
     health.readyz,
     health.metrics,
-    changes,
+    stream_events,
     mcp_endpoint,
 ]
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from moot.prompts.language import is_known_language
 from moot.server.schemas import DiscussionChange, DiscussionDraft, require_text
 from moot.services.discussions import NewDiscussion
-from moot.services.participants import ParticipantResolver, Wanted
+from moot.services.participants import ParticipantInput, ParticipantResolver
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
@@ -27,7 +27,7 @@ class DraftValidator:
         self._projects = projects
 
     async def validate_draft(
-        self, caller: Caller, data: DiscussionDraft, participant_inputs: Sequence[str | Wanted]
+        self, caller: Caller, data: DiscussionDraft, participant_inputs: Sequence[str | ParticipantInput]
     ) -> NewDiscussion:
         """Turn what was sent into what can be done."""
         await self._check_references(caller, data)

@@ -28,7 +28,7 @@ from moot.server.routes import files
 from moot.server.routes.health import METRICS_SCHEME
 from moot.services.evaluations.improve import ImprovementEvent
 from moot.services.persona_suggestions import SuggestionEvent
-from moot.transcript.json_format import Transcript
+from moot.transcript.json_format import TranscriptDocument
 from moot.types.discussion_events import DiscussionEvent
 from moot.types.events import Event
 from moot.types.stateless import EVENT_FRAMES
@@ -55,7 +55,9 @@ STREAM_TYPES: Mapping[str, Any] = {
     "/api/perspectives": SuggestionEvent,
     "/api/stateless/chat": Union[tuple(EVENT_FRAMES.values())],  # noqa: UP007 - of a list
 }
-RESPONSE_TYPES: Mapping[str, Any] = {"/api/discussions/{id}/transcript.json": Transcript}  # bit by bit
+RESPONSE_TYPES: Mapping[str, Any] = {
+    "/api/discussions/{id}/transcript.json": TranscriptDocument
+}  # bit by bit
 MODEL_CALL_TAGS = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD_PATH = "/api/files"
 BINARY_RESPONSES: Mapping[str, Collection[str]] = {  # media types by path

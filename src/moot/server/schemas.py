@@ -7,9 +7,9 @@ from litestar.params import HeaderParameter, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
-from moot.services.participants import Wanted
+from moot.services.participants import ParticipantInput
 from moot.types.billing import MAX_AMOUNT_USD
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import DiscussionStatus
 from moot.types.errors import UsageError
 from moot.types.modes import (
@@ -17,8 +17,8 @@ from moot.types.modes import (
     DEFAULT_EARLY_TURNS,
     DEFAULT_LESSON_TURNS,
     MAX_LESSON_TURNS,
-    Advisors,
-    Directed,
+    AdvisorOptions,
+    DirectedOptions,
     ModeName,
 )
 from moot.types.participants import Participant, participant_id
@@ -29,7 +29,7 @@ Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
-ParticipantList = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
+ParticipantList = Annotated[list[ModelName | ParticipantInput], Meta(min_length=1, max_length=24)]
 MaxCostUsd = Annotated[float, Meta(gt=0, le=MAX_AMOUNT_USD)]
 IdempotencyKey = Annotated[
     str | None,
@@ -53,7 +53,7 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ranking: bool = True
     ledger: bool = True
 
-    def to_debate(self, participants: Sequence[Participant]) -> Debate:
+    def to_debate(self, participants: Sequence[Participant]) -> DebateOptions:
         """Turn what was asked for into rules that these participants can keep."""
         known = [who.id for who in participants]
         lead = participant_id(self.lead) if self.lead is not None else None
@@ -63,7 +63,7 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise UsageError(
                 f"debate.quorum: only {len(known)} take part: ask for no more answers than that."
             )
-        return Debate(**{**asdict(self), "lead": lead})
+        return DebateOptions(**{**asdict(self), "lead": lead})
 
 
 class AdvisorRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +72,8 @@ class AdvisorRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     cross_talk: bool = False
     synthesis: bool = False
 
-    def to_advisors(self) -> Advisors:
-        return Advisors(**asdict(self))
+    def to_advisors(self) -> AdvisorOptions:
+        return AdvisorOptions(**asdict(self))
 
 
 class LessonRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +83,7 @@ class LessonRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     trigger: Id | None = None
     topic: Annotated[str, Meta(max_length=2000)] = ""
 
-    def to_directed(self, participants: Sequence[Participant]) -> Directed:
+    def to_directed(self, participants: Sequence[Participant]) -> DirectedOptions:
         """Turn what was asked for into rules that these participants can keep."""
         known = [who.id for who in participants]
         trigger = participant_id(self.trigger) if self.trigger is not None else None
@@ -91,7 +91,7 @@ class LessonRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise UsageError(
                 f"directed.trigger: nobody is called {self.trigger!r}: name one of {', '.join(known)}."
             )
-        return Directed(turns=self.turns, trigger=trigger, topic=self.topic)
+        return DirectedOptions(turns=self.turns, trigger=trigger, topic=self.topic)
 
 
 class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,7 +137,7 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     clerk: ModelName | UnsetType | None = UNSET
 
 
-class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MessageDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`to` names participants by id; only they answer, and only they ever see it.
 
     `files` are ids of files, `cap` is what the answer may cost in US dollars.
@@ -149,31 +149,31 @@ class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cap: MaxCostUsd | None = None
 
 
-class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContinueRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turns: Annotated[int, Meta(ge=1, le=50)] = 1
 
 
-class StopWish(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StopRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     participant: Id | None = None
 
 
-class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RetryRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model` is asked instead of the participant's own from now on in this run."""
 
     model: ModelName | None = None
 
 
-class OtherModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RegenerateRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model` is asked this once; left out, it is the one that was meant to answer then."""
 
     model: ModelName | None = None
 
 
-class OtherWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MessageEdit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     content: Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 
-class ChosenVersion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class VersionSelection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: Id
 
 

@@ -30,10 +30,10 @@ from moot.store.idempotency import reserve_idempotency_key, store_idempotent_rep
 from moot.store.runs.runs import add_run, interrupt_runs
 from moot.types.accounts import Caller
 from moot.types.billing import Payer
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.errors import ShuttingDown
-from moot.types.modes import MAX_LESSON_TURNS, Advisors, Directed
+from moot.types.modes import MAX_LESSON_TURNS, AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
@@ -57,9 +57,9 @@ class NewDiscussion(Struct, frozen=True, kw_only=True):
     project: str | None = None
     language: str | None = None
     model: str | None = None
-    debate: Debate | None = None
-    advisors: Advisors | None = None
-    directed: Directed | None = None
+    debate: DebateOptions | None = None
+    advisors: AdvisorOptions | None = None
+    directed: DirectedOptions | None = None
     clerk: str | None = None
     files: tuple[str, ...] = ()
     answering: tuple[str, ...] | None = None
@@ -68,7 +68,7 @@ class NewDiscussion(Struct, frozen=True, kw_only=True):
     author: str | None = None
 
 
-class Saying(Struct, frozen=True, kw_only=True):
+class NewMessage(Struct, frozen=True, kw_only=True):
     """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost.
 
     `answering` are those who answer, one after the other, while all hear it; None is as the discussion is set up.
@@ -85,7 +85,7 @@ class Saying(Struct, frozen=True, kw_only=True):
     author: str | None = None
 
 
-class Started(Struct, frozen=True, kw_only=True):
+class StartedRun(Struct, frozen=True, kw_only=True):
     """What was stored; the run will answer."""
 
     discussion: Discussion
@@ -132,7 +132,9 @@ class DiscussionService:
         if self._draining:
             raise ShuttingDown("This server is ending: ask again in a moment.")
 
-    async def create(self, caller: Caller, new_discussion: NewDiscussion, key: str | None = None) -> Started:
+    async def create(
+        self, caller: Caller, new_discussion: NewDiscussion, key: str | None = None
+    ) -> StartedRun:
         """Open a discussion with its first message."""
         language = new_discussion.language
         if language is None:
@@ -151,7 +153,9 @@ class DiscussionService:
             self._title_generator.request_title(_payer_for(caller, taken), discussion, new_discussion.message)
         return taken
 
-    async def send_message(self, caller: Caller, new_message: Saying, key: str | None = None) -> Started:
+    async def send_message(
+        self, caller: Caller, new_message: NewMessage, key: str | None = None
+    ) -> StartedRun:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get_discussion(caller.tenant, new_message.discussion)
         plan = await self._run_planner.plan_run(caller.tenant, discussion, to=new_message.to)
@@ -165,7 +169,7 @@ class DiscussionService:
 
     async def continue_(
         self, caller: Caller, id: str, turns: int, key: str | None = None, first: str | None = None
-    ) -> Started:
+    ) -> StartedRun:
         """Let the table go on by itself, beginning with a participant, or the one after the last speaker."""
         discussion = await self._discussions.get_discussion(caller.tenant, id)
         said = await self._discussions.list_messages(id, limit=len(discussion.participants) + 1)
@@ -180,7 +184,7 @@ class DiscussionService:
 
     async def regenerate(
         self, caller: Caller, id: str, plan: RunPlan, key: str | None = None, request: object = None
-    ) -> Started:
+    ) -> StartedRun:
         """Let an answer be given anew, as planned, unless the table is speaking."""
         discussion = await self._discussions.get_discussion(caller.tenant, id)
         return await self._store_and_start(
@@ -192,7 +196,7 @@ class DiscussionService:
         caller: Caller,
         discussion: Discussion,
         plan: RunPlan,
-        source: NewDiscussion | Saying | None = None,
+        source: NewDiscussion | NewMessage | None = None,
     ) -> RunPlan:
         """Let the table know what was said in its channel before, if it has one."""
         where, who = (source.channel, source.author) if source else (None, None)
@@ -205,13 +209,13 @@ class DiscussionService:
     async def _store_and_start(
         self,
         caller: Caller,
-        started_run: Started,
+        started_run: StartedRun,
         plan: RunPlan,
         key: str | None,
         request: object,
         *,
         is_new: bool = False,
-    ) -> Started:
+    ) -> StartedRun:
         """Store all of it or nothing, then let the run begin."""
         self.reject_if_draining()
         due = await self._budget_service.required_reservation(
@@ -220,7 +224,7 @@ class DiscussionService:
         async with self._database.write() as connection:
             if key is not None:
                 earlier = await reserve_idempotency_key(
-                    self._database, connection, caller.tenant, key, request, Started
+                    self._database, connection, caller.tenant, key, request, StartedRun
                 )
                 if earlier is not None:
                     return earlier
@@ -244,7 +248,7 @@ class DiscussionService:
         self._start(started_run.run.id)
         return started_run
 
-    async def _reopen_discussion(self, connection: AsyncConnection, started_run: Started) -> None:
+    async def _reopen_discussion(self, connection: AsyncConnection, started_run: StartedRun) -> None:
         """Make room for a run: those that are still going on end if somebody spoke, and else they are not disturbed."""
         discussion = started_run.discussion
         await lock_discussions(connection, [discussion.id])
@@ -284,7 +288,7 @@ def _mark_active(discussion: Discussion) -> Discussion:
     return replace(discussion, status="active", updated_at=time.time())
 
 
-def _payer_for(caller: Caller, started_run: Started) -> Payer:
+def _payer_for(caller: Caller, started_run: StartedRun) -> Payer:
     return Payer(
         tenant=caller.tenant,
         account=caller.account,
@@ -295,7 +299,7 @@ def _payer_for(caller: Caller, started_run: Started) -> Payer:
 
 def _prepare_run(
     discussion: Discussion, plan: RunPlan, text: str | None, files: tuple[str, ...] = ()
-) -> Started:
+) -> StartedRun:
     now = time.time()
     run = new_id("run")
     message = None
@@ -310,7 +314,7 @@ def _prepare_run(
             files=tuple(dict.fromkeys(files)) or None,
             created_at=now,
         )
-    return Started(
+    return StartedRun(
         discussion=discussion,
         message=message,
         run=Run(

@@ -38,7 +38,7 @@ MAX_DISCUSSIONS = 100  # the newest of a project that are looked over
 MAX_INSIGHTS = 400
 
 
-class Exported(Struct, frozen=True, kw_only=True):
+class ExportResult(Struct, frozen=True, kw_only=True):
     """What was found in a discussion, by which model, and what that took."""
 
     discussion: str
@@ -50,13 +50,13 @@ class Exported(Struct, frozen=True, kw_only=True):
     cost: float | None
 
 
-class Consolidated(Struct, frozen=True, kw_only=True):
+class ConsolidationResult(Struct, frozen=True, kw_only=True):
     consolidation: Consolidation
     usage: Usage
     cost: float | None
 
 
-class Patterns(Struct, frozen=True, kw_only=True):
+class ProjectPatterns(Struct, frozen=True, kw_only=True):
     """`completed` is the consolidation that counts, `newest` the last attempt, whatever became of it."""
 
     completed: Consolidation | None
@@ -81,7 +81,7 @@ class KnowledgeService:
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 
-    async def export_insights(self, caller: Caller, id: str, model: str | None = None) -> Exported:
+    async def export_insights(self, caller: Caller, id: str, model: str | None = None) -> ExportResult:
         """Let a model write down what a discussion came to; an earlier export is replaced."""
         tenant = caller.tenant
         discussion = await self._discussions.get_discussion(tenant, id)
@@ -99,7 +99,7 @@ class KnowledgeService:
         export = answer.unwrap()
         found = _build_insights(export.insights, material.sources)
         kept = await self._insights.save_export(tenant, id, export.summary, export.usefulness, found)
-        return Exported(
+        return ExportResult(
             discussion=id,
             summary=export.summary,
             usefulness=export.usefulness,
@@ -111,7 +111,7 @@ class KnowledgeService:
 
     async def consolidate_patterns(
         self, caller: Caller, project: str, model: str | None = None
-    ) -> Consolidated:
+    ) -> ConsolidationResult:
         """Let a model look for patterns in a project; they count once it is through."""
         tenant = caller.tenant
         await self._projects.get_project(tenant, project)
@@ -139,7 +139,7 @@ class KnowledgeService:
                 done = await self._consolidations.complete_consolidation(
                     tenant, started, answer.model, patterns
                 )
-        return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
+        return ConsolidationResult(consolidation=done, usage=answer.usage, cost=answer.cost)
 
     @asynccontextmanager
     async def _mark_failed_on_error(self, tenant: str, consolidation: Consolidation) -> AsyncIterator[None]:
@@ -153,9 +153,9 @@ class KnowledgeService:
                 await self._consolidations.fail_consolidation(tenant, consolidation, _failure_reason(error))
             raise
 
-    async def project_patterns(self, tenant: str, project: str) -> Patterns:
+    async def project_patterns(self, tenant: str, project: str) -> ProjectPatterns:
         await self._projects.get_project(tenant, project)
-        return Patterns(
+        return ProjectPatterns(
             completed=await self._consolidations.newest_completed_consolidation(tenant, project),
             newest=await self._consolidations.newest_consolidation(tenant, project),
         )

@@ -18,7 +18,7 @@ from moot.types.requests import Effort
 from moot.types.tools import ToolName
 
 
-class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParticipantInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked.
 
     `id` is taken so that a participant that was read can be sent back; it always comes of the name.
@@ -48,12 +48,12 @@ class ParticipantResolver:
         self._tool_catalog = tool_catalog
 
     async def resolve_participants(
-        self, tenant: str, specs: Sequence[str | Wanted]
+        self, tenant: str, specs: Sequence[str | ParticipantInput]
     ) -> tuple[Participant, ...]:
         """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
         seats: dict[str, Participant] = {}
         for place, want in enumerate(specs):
-            one = Wanted(model=want) if isinstance(want, str) else want
+            one = ParticipantInput(model=want) if isinstance(want, str) else want
             self.check_model(one.model, f"participants[{place}].model")
             if self._tool_catalog is not None:
                 await self._tool_catalog.validate_tools(tenant, one.tools, f"participants[{place}].tools")
@@ -73,7 +73,7 @@ class ParticipantResolver:
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
 
-    async def _choose_name(self, tenant: str, spec: Wanted, used_ids: Container[str]) -> str:
+    async def _choose_name(self, tenant: str, spec: ParticipantInput, used_ids: Container[str]) -> str:
         persona = await self._personas.get_persona(tenant, spec.persona) if spec.persona else None
         if spec.name is not None:
             return spec.name
@@ -86,7 +86,7 @@ def _name_variants(name: str) -> Iterator[str]:
     yield from (f"{name} {number}" for number in count(2))
 
 
-def _build_participant(spec: Wanted, name: str) -> Participant:
+def _build_participant(spec: ParticipantInput, name: str) -> Participant:
     return Participant(
         id=participant_id(name),
         name=name,

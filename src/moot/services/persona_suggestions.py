@@ -20,11 +20,11 @@ from moot.types.accounts import Caller
 from moot.types.billing import Payer
 from moot.types.chunks import Usage
 from moot.types.events import Event, TextDelta, TextRetracted, TurnEnded, TurnStarted
-from moot.types.personas import Dropped, Proposal, Reply
+from moot.types.personas import Proposal, RejectedProposal, SituationAnswer
 from moot.types.requests import ModelRequest
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ClarifyingQuestions(Struct, frozen=True, kw_only=True):
     """Questions back, and what they took; `cost` is None where nobody knows."""
 
     questions: tuple[str, ...]
@@ -33,28 +33,28 @@ class Asked(Struct, frozen=True, kw_only=True):
     cost: float | None
 
 
-class Proposing(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposing"):
+class SuggestionsStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposing"):
     """It begins; `model` is asked."""
 
     model: str
 
 
-class Proposed(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposal"):
+class PersonaSuggested(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposal"):
     proposal: Proposal
 
 
-class AllProposed(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
+class SuggestionsEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
     """It is over: what was left out, and what it took. Where the model failed, `message` says what to do."""
 
     proposals: int
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[RejectedProposal, ...]
     model: str
     usage: Usage
     cost: float | None
     message: str = ""
 
 
-SuggestionEvent = Proposing | Proposed | AllProposed
+SuggestionEvent = SuggestionsStarted | PersonaSuggested | SuggestionsEnded
 
 
 class ProposalParser:
@@ -91,19 +91,19 @@ class PersonaSuggestions:
         self._resolve_model = resolve_model
         self._model_tasks = model_tasks
 
-    async def ask_questions(self, caller: Caller, situation: str, model: str) -> Asked:
+    async def ask_questions(self, caller: Caller, situation: str, model: str) -> ClarifyingQuestions:
         """Let a model ask back what would change who can help."""
         chain = await self._resolve_model(caller.tenant, model)
         async with self._model_tasks.within_budget(caller.account):
             answer = await self._model_tasks.run_structured_task(
                 _payer_for(caller), "perspective", chain, questions_request(situation), Questions
             )
-        return Asked(
+        return ClarifyingQuestions(
             questions=answer.unwrap().questions, model=answer.model, usage=answer.usage, cost=answer.cost
         )
 
     async def suggest_personas(
-        self, caller: Caller, situation: str, replies: Sequence[Reply], model: str
+        self, caller: Caller, situation: str, replies: Sequence[SituationAnswer], model: str
     ) -> AsyncGenerator[SuggestionEvent, None]:
         """Tell proposals as they are written; whatever refuses the work is raised at first."""
         chain = await self._resolve_model(caller.tenant, model)
@@ -111,13 +111,13 @@ class PersonaSuggestions:
         choice = ProposalFilter(taken)
         reading = ProposalParser(choice)
         async with self._model_tasks.within_budget(caller.account):
-            yield Proposing(model=chain[0].name)
+            yield SuggestionsStarted(model=chain[0].name)
             saying = asyncio.create_task(
                 self._run_suggestion(caller, chain, proposals_request(situation, replies, taken), reading)
             )
             try:
                 while (proposal := await reading.proposals.get()) is not None:
-                    yield Proposed(proposal=proposal)
+                    yield PersonaSuggested(proposal=proposal)
                 ended = await saying
             finally:
                 saying.cancel()
@@ -139,7 +139,7 @@ def _payer_for(caller: Caller) -> Payer:
     return Payer(tenant=caller.tenant, account=caller.account)
 
 
-def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> AllProposed:
+def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> SuggestionsEnded:
     message = ""
     if turn_ended.status != "completed":
         message = (
@@ -147,7 +147,7 @@ def _final_event(turn_ended: TurnEnded, choice: ProposalFilter) -> AllProposed:
         )
     elif not choice.accepted:
         message = f"{turn_ended.model} proposed nothing that can be used. Try again, or choose another model."
-    return AllProposed(
+    return SuggestionsEnded(
         proposals=len(choice.accepted),
         dropped=tuple(choice.rejected),
         model=turn_ended.model,

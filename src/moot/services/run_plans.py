@@ -6,10 +6,10 @@ from moot.engine.turns.token_estimates import ContextLimits
 from moot.prompts.library import persona_prompt, project_prompt
 from moot.store.library.personas import Personas
 from moot.store.library.projects import Projects
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
@@ -39,9 +39,9 @@ class RunPlanner:
             language=discussion.language,
             rounds=discussion.rounds,
             to=to,
-            debate=discussion.debate or Debate(),
-            advisors=discussion.advisors or Advisors(),
-            directed=discussion.directed or Directed(),
+            debate=discussion.debate or DebateOptions(),
+            advisors=discussion.advisors or AdvisorOptions(),
+            directed=discussion.directed or DirectedOptions(),
             clerk=discussion.clerk,
             measures=await self._context_limits.limits_for_models(models, discussion.mode),
         )

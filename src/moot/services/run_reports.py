@@ -13,7 +13,7 @@ from moot.store.runs.findings import load_results_and_notices
 from moot.store.runs.lanes import Lanes
 from moot.store.runs.runs import Runs
 from moot.types.chunks import Usage
-from moot.types.debate import Claim, Flip, Lane, Ranking, Summary
+from moot.types.debate import Claim, DebateSummary, Lane, PositionChange, Ranking
 from moot.types.discussions import Message, Run
 from moot.types.errors import NotFound
 from moot.types.events import Agreed, AnalysisResult, Decided, LedgerMade, Notice, RankingMade, SummaryMade
@@ -29,17 +29,17 @@ class LaneReport(Lane, frozen=True, kw_only=True):
     anchors: dict[str, str]
 
 
-class Report(Run, frozen=True, kw_only=True):
+class RunReport(Run, frozen=True, kw_only=True):
     """A run with all that is known of it. Only a debate has lanes, and what is found in them; `decisions` are a director's.
 
     `unproven` counts quotes that are in no answer, and were dropped. `notices` are what was told of it as a whole. `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
     """
 
     lanes: tuple[LaneReport, ...]
-    summary: Summary | None
+    summary: DebateSummary | None
     ranking: Ranking | None
     claims: tuple[Claim, ...]
-    flips: tuple[Flip, ...]
+    flips: tuple[PositionChange, ...]
     unproven: int
     agreed: Agreed | None
     decisions: tuple[Decided, ...]
@@ -49,7 +49,7 @@ class Report(Run, frozen=True, kw_only=True):
     unpriced: int
 
 
-class Thread(Struct, frozen=True, kw_only=True):
+class LaneThread(Struct, frozen=True, kw_only=True):
     """One participant's own thread in a run: what it was told, and what it answered."""
 
     lane: LaneReport
@@ -64,14 +64,14 @@ class RunReports:
         self._discussions = Discussions(database)
         self._usage_reports = UsageReports(database)
 
-    async def get_report(self, tenant: str, id: str) -> Report:
+    async def get_report(self, tenant: str, id: str) -> RunReport:
         run = await self._runs.get_run(tenant, id)
         told = await load_results_and_notices(self._database, [id])
         found = [one for one in told if not isinstance(one, Notice)]
         ledger = _newest_result(LedgerMade, found)
         ranking, summary = _newest_result(RankingMade, found), _newest_result(SummaryMade, found)
         spent = await self._usage_reports.run_spending(id)
-        return Report(
+        return RunReport(
             **asdict(run),
             lanes=tuple(await self._lane_reports(run)),
             summary=summary.summary if summary else None,
@@ -87,14 +87,14 @@ class RunReports:
             unpriced=spent.unpriced,
         )
 
-    async def lane_thread(self, tenant: str, id: str, participant: str) -> Thread:
+    async def lane_thread(self, tenant: str, id: str, participant: str) -> LaneThread:
         """Return a participant's own thread: the question, and all that is between it and the table."""
         run = await self._runs.get_run(tenant, id)
         lanes = {lane.participant: lane for lane in await self._lane_reports(run)}
         if participant not in lanes:
             raise NotFound(f"Nobody called {participant!r} has a lane in this run.")
         said = await self._discussions.participant_thread(id, participant, run.message)
-        return Thread(lane=lanes[participant], messages=said)
+        return LaneThread(lane=lanes[participant], messages=said)
 
     async def _lane_reports(self, run: Run) -> list[LaneReport]:
         lanes = await self._lanes.lanes_by_participant(run.id)

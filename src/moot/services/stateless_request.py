@@ -16,7 +16,13 @@ from moot.streaming.lesson_turn import encode_lesson_items
 from moot.types.actions import Action, get_action_params, parse_action
 from moot.types.discussions import Message
 from moot.types.errors import InvalidAction, UsageError
-from moot.types.modes import LESSON_ENDS, MAX_LESSON_TURNS, PREVIEW_CHARACTERS, USER_SPEAKS_NEXT, Directed
+from moot.types.modes import (
+    LESSON_ENDS,
+    MAX_LESSON_TURNS,
+    PREVIEW_CHARACTERS,
+    USER_SPEAKS_NEXT,
+    DirectedOptions,
+)
 from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
 from moot.types.run_plan import RunPlan
@@ -98,7 +104,7 @@ def parse_lesson(request: ChatRequest) -> Lesson:
             participants=tuple(_parse_participant(agent, request.model) for agent in present),
             personas={agent.id: agent.persona for agent in present if agent.persona},
             language=request.store_state.language,
-            directed=Directed(
+            directed=DirectedOptions(
                 turns=config.max_turns, trigger=config.trigger_agent_id, topic=config.discussion_topic
             ),
         ),

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from moot.engine.attachments import Attachments
 from moot.engine.turns.token_estimates import ContextLimits
-from moot.services.discussions import DiscussionService, Started
+from moot.services.discussions import DiscussionService, StartedRun
 from moot.store.database import Database
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.edits import MessageEdits
@@ -35,7 +35,7 @@ class VersionService:
 
     async def regenerate_answer(
         self, caller: Caller, id: str, turn: str, model: str | None = None, key: str | None = None
-    ) -> Started:
+    ) -> StartedRun:
         """Let whoever gave an answer give another, perhaps by another model, having seen what it saw then."""
         answer = await self._find_message(caller, id, turn)
         then = _regenerate_target(answer)

@@ -21,10 +21,10 @@ from sqlalchemy import (
 )
 
 from moot.types.chunks import Usage
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.evaluations import Improvement, Verdict
 from moot.types.faults import Fault
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
@@ -215,9 +215,9 @@ discussion = Table(
     Column("language", Text, nullable=True),
     Column("model", Text, nullable=True),
     Column("clerk", Text, nullable=True),
-    Column("debate", Json(Debate), nullable=True),
-    Column("advisors", Json(Advisors), nullable=True),
-    Column("directed", Json(Directed), nullable=True),
+    Column("debate", Json(DebateOptions), nullable=True),
+    Column("advisors", Json(AdvisorOptions), nullable=True),
+    Column("directed", Json(DirectedOptions), nullable=True),
     Column("summary", Text, nullable=True),
     Column("usefulness", Float(53), nullable=True),
     _time_column("exported_at", nullable=True),
@@ -439,9 +439,9 @@ line_up = Table(  # who sits at a table and how they speak, kept to be used agai
     Column("participants", Json(tuple[Participant, ...]), nullable=False),
     Column("rounds", Integer, nullable=False),
     Column("clerk", Text, nullable=True),
-    Column("debate", Json(Debate), nullable=True),
-    Column("advisors", Json(Advisors), nullable=True),
-    Column("directed", Json(Directed), nullable=True),
+    Column("debate", Json(DebateOptions), nullable=True),
+    Column("advisors", Json(AdvisorOptions), nullable=True),
+    Column("directed", Json(DirectedOptions), nullable=True),
     _time_column(),
     Index(None, "tenant"),
 )

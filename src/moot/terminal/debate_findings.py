@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from moot.terminal.usage import call_outside_turns, cost_text
 from moot.types.billing import Charge
-from moot.types.debate import Ledger, Ranking, Summary
+from moot.types.debate import DebateClaims, DebateSummary, Ranking
 from moot.types.events import (
     ANSWERED_STATUSES,
     AnalysisResult,
@@ -23,9 +23,9 @@ class DebateResults:
 
     def __init__(self) -> None:
         self.names: Mapping[str, str] = {}
-        self.summary: Summary | None = None
+        self.summary: DebateSummary | None = None
         self.ranking: Ranking | None = None
-        self.claims: Ledger | None = None
+        self.claims: DebateClaims | None = None
         self._is_debate = False
         self._turns: list[TurnEnded] = []
         self._extra_calls: list[AnalysisResult | Charge] = []

@@ -17,7 +17,7 @@ from moot.transcript.debate_report import (
     position_change_text,
     position_status,
 )
-from moot.types.debate import Ledger, Ranking, Summary, Voice
+from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
 
 POSITION_STYLES = {"changed": "yellow", "kept": "green", "no answer": "red"}
 
@@ -41,7 +41,7 @@ def render_debate_tables(results: DebateResults, styles: Mapping[str, str]) -> G
     )
 
 
-def _summary_panel(summary: Summary) -> Panel:
+def _summary_panel(summary: DebateSummary) -> Panel:
     cross = summary.cross_model
     grid = Table.grid(padding=(0, 2))
     parts = (
@@ -56,7 +56,7 @@ def _summary_panel(summary: Summary) -> Panel:
     return Panel(grid, title="Summary", border_style="dim")
 
 
-def _positions_table(summary: Summary, names: StyledNames) -> Table:
+def _positions_table(summary: DebateSummary, names: StyledNames) -> Table:
     table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
     table.add_column("Positions", no_wrap=True)
     table.add_column("First", ratio=1)
@@ -80,7 +80,7 @@ def _ranking_table(ranking: Ranking, names: StyledNames) -> Group:
     return Group(Text("Ranking, by the others, who were not told whose answer was whose", style="bold"), grid)
 
 
-def _position_changes(claims: Ledger, names: Mapping[str, str]) -> Group:
+def _position_changes(claims: DebateClaims, names: Mapping[str, str]) -> Group:
     lines = [Text("Changes of mind", style="bold")]
     for flip in claims.flips:
         lines.append(_plain_text(position_change_text(flip, names)))
@@ -88,7 +88,7 @@ def _position_changes(claims: Ledger, names: Mapping[str, str]) -> Group:
     return Group(*lines)
 
 
-def _claims_table(claims: Ledger, names: StyledNames) -> Group:
+def _claims_table(claims: DebateClaims, names: StyledNames) -> Group:
     grid = Table.grid(padding=(0, 1))
     for number, claim in enumerate(claims.claims, start=1):
         minority = Text(" (minority)" if claim.minority else "", style="yellow")
@@ -102,7 +102,7 @@ def _claims_table(claims: Ledger, names: StyledNames) -> Group:
     return Group(*lines)
 
 
-def _quote_line(sign: str, claim_quote: Voice, names: StyledNames) -> Text:
+def _quote_line(sign: str, claim_quote: ClaimQuote, names: StyledNames) -> Text:
     return Text.assemble(f"{sign} ", names[claim_quote.participant], " ", _quote_text(claim_quote.quote))
 
 

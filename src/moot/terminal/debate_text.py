@@ -10,7 +10,7 @@ from moot.transcript.debate_report import (
     position_change_text,
     position_status,
 )
-from moot.types.debate import Ledger, Ranking, Summary, Voice
+from moot.types.debate import ClaimQuote, DebateClaims, DebateSummary, Ranking
 
 
 def debate_report_lines(results: DebateResults) -> list[str]:
@@ -30,7 +30,7 @@ def debate_report_lines(results: DebateResults) -> list[str]:
     return [line for part in written if part for line in (*part, "")]
 
 
-def _summary_lines(summary: Summary) -> Iterator[str]:
+def _summary_lines(summary: DebateSummary) -> Iterator[str]:
     yield _format_line("Overview", summary.overview)
     for point in summary.cross_model.agreements:
         yield _format_line("Agreement", point)
@@ -40,7 +40,7 @@ def _summary_lines(summary: Summary) -> Iterator[str]:
         yield _format_line("Convergence", summary.cross_model.convergence_summary)
 
 
-def _position_lines(summary: Summary, names: Mapping[str, str]) -> Iterator[str]:
+def _position_lines(summary: DebateSummary, names: Mapping[str, str]) -> Iterator[str]:
     for row in summary.per_model:
         who, stands = f"Position of {names[row.participant]}", position_status(row)
         if stands == "no answer":
@@ -55,13 +55,13 @@ def _ranking_lines(ranking: Ranking, names: Mapping[str, str]) -> Iterator[str]:
         yield f"Rank {number}: {names[place.participant]}, {points_text(place)}"
 
 
-def _position_change_lines(claims: Ledger, names: Mapping[str, str]) -> Iterator[str]:
+def _position_change_lines(claims: DebateClaims, names: Mapping[str, str]) -> Iterator[str]:
     for flip in claims.flips:
         yield _format_line("Flip", position_change_text(flip, names))
         yield _format_line("Flip", f'{names[flip.participant]}: "{flip.quote}"')
 
 
-def _claim_lines(claims: Ledger, names: Mapping[str, str]) -> Iterator[str]:
+def _claim_lines(claims: DebateClaims, names: Mapping[str, str]) -> Iterator[str]:
     for number, claim in enumerate(claims.claims, start=1):
         minority = " (minority)" if claim.minority else ""
         yield _format_line(f"Claim {number}{minority}", claim.claim)
@@ -71,7 +71,7 @@ def _claim_lines(claims: Ledger, names: Mapping[str, str]) -> Iterator[str]:
         yield describe_dropped_quotes(claims)
 
 
-def _quote_lines(label: str, quotes: Sequence[Voice], names: Mapping[str, str]) -> Iterator[str]:
+def _quote_lines(label: str, quotes: Sequence[ClaimQuote], names: Mapping[str, str]) -> Iterator[str]:
     for voice in quotes:
         yield _format_line(label, f'{names[voice.participant]}: "{voice.quote}"')
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Protocol
 
 from moot.engine.whiteboards import Whiteboards
-from moot.services.run_reports import Report, RunReports
+from moot.services.run_reports import RunReport, RunReports
 from moot.store.database import Database
 from moot.store.discussions.files import Files
 from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnapshots
@@ -32,7 +32,7 @@ class TranscriptFormat(Protocol):
 
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str: ...
 
-    def render_report(self, report: Report) -> str: ...
+    def render_report(self, report: RunReport) -> str: ...
 
     def render_end(self, board: Board) -> str: ...
 

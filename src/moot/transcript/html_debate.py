@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from moot.services.run_reports import Report
+from moot.services.run_reports import RunReport
 from moot.transcript.debate_report import number_ranks, points_text, position_status
 from moot.transcript.html import escape_html, html_element, html_list
 from moot.transcript.labels import total_usage_text
-from moot.types.debate import Claim, Flip, Ranking, Summary, Voice
+from moot.types.debate import Claim, ClaimQuote, DebateSummary, PositionChange, Ranking
 from moot.types.events import Decided
 from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
 
 Chip = Callable[[str], str]  # a participant's name, in its colour
 
 
-def render_debate_report(report: Report, names: Mapping[str, str], chip: Chip) -> str:
+def render_debate_report(report: RunReport, names: Mapping[str, str], chip: Chip) -> str:
     """Write what was found; a run in which nothing was has a line that says what it took."""
     parts = [
         *_summary_section(report.summary, chip),
@@ -39,7 +39,7 @@ def render_debate_report(report: Report, names: Mapping[str, str], chip: Chip) -
     return html_element("section", *title, *parts, class_="minutes" if found else "ending") + "\n"
 
 
-def _summary_section(summary: Summary | None, chip: Chip) -> Iterator[str]:
+def _summary_section(summary: DebateSummary | None, chip: Chip) -> Iterator[str]:
     if summary is None:
         return
     cross = summary.cross_model
@@ -76,7 +76,7 @@ def _summary_section(summary: Summary | None, chip: Chip) -> Iterator[str]:
     yield html_element("table", html_element("thead", html_element("tr", head)), html_element("tbody", *rows))
 
 
-def _missing_answers(report: Report, chip: Chip) -> Iterator[str]:
+def _missing_answers(report: RunReport, chip: Chip) -> Iterator[str]:
     failed = [f"{chip(lane.participant)}: {escape_html(lane.error)}" for lane in report.lanes if lane.error]
     if failed:
         yield html_element("h3", "Without an answer")
@@ -100,7 +100,7 @@ def _ranking_section(ranking: Ranking | None, chip: Chip) -> Iterator[str]:
     yield html_element("table", html_element("tbody", *rows), class_="ranking")
 
 
-def _position_changes_section(changes: Sequence[Flip], chip: Chip) -> Iterator[str]:
+def _position_changes_section(changes: Sequence[PositionChange], chip: Chip) -> Iterator[str]:
     if not changes:
         return
     yield html_element("h3", "Changes of mind")
@@ -129,7 +129,7 @@ def _claims_section(claims: Sequence[Claim], chip: Chip) -> Iterator[str]:
     yield html_list(told, "ol", class_="claims")
 
 
-def _claim_quotes(side: str, quotes: Sequence[Voice], chip: Chip) -> Iterator[str]:
+def _claim_quotes(side: str, quotes: Sequence[ClaimQuote], chip: Chip) -> Iterator[str]:
     for voice in quotes:
         sign = html_element("span", side, class_=side)
         yield f"{sign} {chip(voice.participant)}{_quote_link(voice.quote, voice.message)}"

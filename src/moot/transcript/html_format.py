@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from moot import __version__
 from moot.prompts.lesson import turn_action_names
-from moot.services.run_reports import Report
+from moot.services.run_reports import RunReport
 from moot.transcript.html import escape_html, html_element
 from moot.transcript.html_debate import render_debate_report
 from moot.transcript.html_markdown import MarkdownRenderer
@@ -55,7 +55,7 @@ class HtmlFormat:
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
         return "".join(self._stage_heading(turn.current) + self._render_turn(turn, files) for turn in turns)
 
-    def render_report(self, report: Report) -> str:
+    def render_report(self, report: RunReport) -> str:
         for lane in report.lanes:
             self._register_participant(lane.participant, lane.name)
         self._current_stage = (None, None)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from moot.services.run_reports import Report
+from moot.services.run_reports import RunReport
 from moot.types.discussions import Discussion, Message
 from moot.types.files import StoredFile
 from moot.types.versions import VersionedTurn
@@ -14,7 +14,7 @@ from moot.whiteboard.state import Board
 FORMAT_VERSION = 1
 
 
-class Transcript(Struct, frozen=True, kw_only=True):
+class TranscriptDocument(Struct, frozen=True, kw_only=True):
     """`moot` is the version of this shape. `files` are what messages name by id; `board` is the whiteboard at the end.
 
     `versions` are what was said in the place of a message before, or instead; by `version_of`, or its id, it is known.
@@ -24,7 +24,7 @@ class Transcript(Struct, frozen=True, kw_only=True):
     discussion: Discussion
     messages: tuple[Message, ...]
     versions: tuple[Message, ...]
-    runs: tuple[Report, ...]
+    runs: tuple[RunReport, ...]
     files: tuple[StoredFile, ...]
     board: Board
 
@@ -49,7 +49,7 @@ class JsonFormat:
         self._separator = ","
         return written
 
-    def render_report(self, report: Report) -> str:
+    def render_report(self, report: RunReport) -> str:
         """Keep it: it is written when all messages are."""
         self._reports.append(_encode_json(report))
         return ""

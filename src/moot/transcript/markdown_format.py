@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from moot.prompts.lesson import turn_action_names
-from moot.services.run_reports import Report
+from moot.services.run_reports import RunReport
 from moot.transcript.debate_report import number_ranks, points_text, position_status
 from moot.transcript.labels import (
     ParticipantNames,
@@ -18,7 +18,7 @@ from moot.transcript.labels import (
     usage_labels,
     version_label,
 )
-from moot.types.debate import Claim, Flip, Summary, Voice
+from moot.types.debate import Claim, ClaimQuote, DebateSummary, PositionChange
 from moot.types.discussions import Discussion
 from moot.types.files import StoredFile
 from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT
@@ -49,7 +49,7 @@ class MarkdownFormat:
     def render_turns(self, turns: Sequence[VersionedTurn], files: Mapping[str, StoredFile]) -> str:
         return "".join(self._render_turn(turn, files) for turn in turns)
 
-    def render_report(self, report: Report) -> str:
+    def render_report(self, report: RunReport) -> str:
         self._names.update({lane.participant: lane.name for lane in report.lanes})
         return _join_blocks(*_debate_report(report, self._names))
 
@@ -90,7 +90,7 @@ class MarkdownFormat:
         )
 
 
-def _debate_report(report: Report, names: ParticipantNames) -> Iterator[str]:
+def _debate_report(report: RunReport, names: ParticipantNames) -> Iterator[str]:
     if report.summary or report.ranking or report.claims:
         yield "## Minutes"
     if report.agreed is not None:
@@ -120,7 +120,7 @@ def _debate_report(report: Report, names: ParticipantNames) -> Iterator[str]:
     yield "---"
 
 
-def _summary_section(summary: Summary, names: ParticipantNames) -> Iterator[str]:
+def _summary_section(summary: DebateSummary, names: ParticipantNames) -> Iterator[str]:
     yield _escape_line(summary.overview)
     yield _bullet_list("Agreed", summary.cross_model.agreements)
     yield _bullet_list("Disputed", summary.cross_model.disagreements)
@@ -132,7 +132,7 @@ def _summary_section(summary: Summary, names: ParticipantNames) -> Iterator[str]
     yield "\n".join(["| | At first | In the end | Position |", "| --- | --- | --- | --- |", *rows])
 
 
-def _position_change(change: Flip, names: ParticipantNames) -> str:
+def _position_change(change: PositionChange, names: ParticipantNames) -> str:
     after = f" after an argument of {names[change.because_of]}" if change.because_of else ""
     went = f"{names[change.participant]} went from “{change.before}” to “{change.after}”{after}"
     return f"{went}: “{change.quote}”"
@@ -150,7 +150,7 @@ def _claims_section(claims: Sequence[Claim], names: ParticipantNames) -> Iterato
         yield "\n".join(lines)
 
 
-def _claim_quote(claim_quote: Voice, names: ParticipantNames) -> str:
+def _claim_quote(claim_quote: ClaimQuote, names: ParticipantNames) -> str:
     return _escape_line(f"{names[claim_quote.participant]}: “{claim_quote.quote}”")
 
 

@@ -12,15 +12,15 @@ from moot.types.drawing import (
     ELEMENT_ID_PATTERN,
     STORABLE_PATTERN,
     BaseAction,
-    Clear,
-    Close,
+    ClearWhiteboard,
+    CloseWhiteboard,
     Colour,
-    Delete,
+    DeleteElement,
     DrawAction,
     EditCode,
     ElementId,
     LineId,
-    Open,
+    OpenWhiteboard,
 )
 from moot.types.errors import InvalidAction
 from moot.types.modes import LessonRole
@@ -46,7 +46,17 @@ class PlayVideo(BaseAction, frozen=True, kw_only=True, tag="play_video"):
     element_id: ElementId
 
 
-Action = Open | Close | Clear | Delete | DrawAction | EditCode | Spotlight | Laser | PlayVideo
+Action = (
+    OpenWhiteboard
+    | CloseWhiteboard
+    | ClearWhiteboard
+    | DeleteElement
+    | DrawAction
+    | EditCode
+    | Spotlight
+    | Laser
+    | PlayVideo
+)
 
 ACTION_TYPES: dict[str, type[Action]] = {kind.__struct_config__.tag: kind for kind in get_args(Action)}
 WHITEBOARD_ACTIONS = tuple(name for name in ACTION_TYPES if name.startswith("wb_"))

@@ -99,7 +99,7 @@ class Spending(Struct, frozen=True, kw_only=True):
         return Usage(self.input, self.output, self.reasoning, self.cached, self.cache_written, self.estimated)
 
 
-class SpendingOn(Spending, frozen=True, kw_only=True):
+class SpendingItem(Spending, frozen=True, kw_only=True):
     """What was spent on one day, model, discussion or purpose; `title` is that of a discussion that still exists."""
 
     key: str | None

@@ -11,7 +11,7 @@ LaneStatus = Literal["initial", "debate", "complete", "error"]
 LANE_STAGES = ("initial", "debate")  # stages in which each speaks in a thread of its own
 
 
-class Debate(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DebateOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules. `lead` writes the synthesis; None is the first at the table.
 
     A stage goes on when `quorum` have answered, or after `deadline` seconds; None waits for all. With the `gate`, the
@@ -35,13 +35,13 @@ class Lane(Struct, frozen=True, kw_only=True):
     late: bool = False
 
 
-class CrossModel(Struct, frozen=True, kw_only=True, rename="camel"):
+class TableSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     agreements: tuple[str, ...]
     disagreements: tuple[str, ...]
     convergence_summary: str
 
 
-class PerModel(Struct, frozen=True, kw_only=True, rename="camel"):
+class ParticipantSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     participant: str
     initial_summary: str
     refined_summary: str
@@ -49,16 +49,16 @@ class PerModel(Struct, frozen=True, kw_only=True, rename="camel"):
     key_points: tuple[str, ...]
 
 
-class Summary(Struct, frozen=True, kw_only=True, rename="camel"):
+class DebateSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     """What the table said, with exactly one row for each participant; whoever did not answer has an empty one."""
 
     original_prompt: str
     overview: str
-    cross_model: CrossModel
-    per_model: tuple[PerModel, ...]
+    cross_model: TableSummary
+    per_model: tuple[ParticipantSummary, ...]
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class RankedAnswer(Struct, frozen=True, kw_only=True):
     """`points` are those of a Borda count: one for each answer that a voter put below this one, half for a tie."""
 
     participant: str
@@ -69,11 +69,11 @@ class Place(Struct, frozen=True, kw_only=True):
 class Ranking(Struct, frozen=True, kw_only=True):
     """The best first. `ballots` say who put the others in which order, ties together; nobody ranked its own answer."""
 
-    places: tuple[Place, ...]
+    places: tuple[RankedAnswer, ...]
     ballots: dict[str, tuple[tuple[str, ...], ...]]
 
 
-class Voice(Struct, frozen=True, kw_only=True):
+class ClaimQuote(Struct, frozen=True, kw_only=True):
     """Who stands for or against a claim, in words that are in the answer `message`."""
 
     participant: str
@@ -85,12 +85,12 @@ class Claim(Struct, frozen=True, kw_only=True):
     """`minority` is a claim that fewer than half of those who answered support."""
 
     claim: str
-    supporters: tuple[Voice, ...]
-    opponents: tuple[Voice, ...] = ()
+    supporters: tuple[ClaimQuote, ...]
+    opponents: tuple[ClaimQuote, ...] = ()
     minority: bool = False
 
 
-class Flip(Struct, frozen=True, kw_only=True):
+class PositionChange(Struct, frozen=True, kw_only=True):
     """Who changed position, from what to what, and after whose argument, if anybody's; `quote` is in `message`."""
 
     participant: str
@@ -101,9 +101,9 @@ class Flip(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Ledger(Struct, frozen=True, kw_only=True):
+class DebateClaims(Struct, frozen=True, kw_only=True):
     """Claims and changes of mind. `unproven` counts quotes that are in no answer, and were dropped."""
 
     claims: tuple[Claim, ...]
-    flips: tuple[Flip, ...]
+    flips: tuple[PositionChange, ...]
     unproven: int = 0

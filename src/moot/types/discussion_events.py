@@ -15,7 +15,7 @@ class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
     asking: tuple[str, ...] = ()
 
 
-class Generating(Struct, frozen=True, kw_only=True):
+class ActiveDiscussion(Struct, frozen=True, kw_only=True):
     """A discussion in which somebody is speaking now, or is about to; `runs` says how many runs that are."""
 
     discussion: str

@@ -8,10 +8,10 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.types.chunks import FinishReason, Usage
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.events import RunStatus, TurnStatus
 from moot.types.faults import Fault
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant
 from moot.types.tools import ToolUse
 
@@ -39,9 +39,9 @@ class Discussion(Struct, frozen=True, kw_only=True):
     language: str | None
     model: str | None
     clerk: str | None = None
-    debate: Debate | None = None
-    advisors: Advisors | None = None
-    directed: Directed | None = None
+    debate: DebateOptions | None = None
+    advisors: AdvisorOptions | None = None
+    directed: DirectedOptions | None = None
     summary: str | None
     usefulness: float | None
     exported_at: float | None

@@ -36,19 +36,19 @@ class BaseAction(Struct, frozen=True, kw_only=True, rename="camel", tag_field="n
     """Anything an agent can do beside speaking; `name` tells which."""
 
 
-class Open(BaseAction, frozen=True, kw_only=True, tag="wb_open"):
+class OpenWhiteboard(BaseAction, frozen=True, kw_only=True, tag="wb_open"):
     """Show the whiteboard."""
 
 
-class Close(BaseAction, frozen=True, kw_only=True, tag="wb_close"):
+class CloseWhiteboard(BaseAction, frozen=True, kw_only=True, tag="wb_close"):
     """Hide the whiteboard; what is on it stays."""
 
 
-class Clear(BaseAction, frozen=True, kw_only=True, tag="wb_clear"):
+class ClearWhiteboard(BaseAction, frozen=True, kw_only=True, tag="wb_clear"):
     """Wipe the whiteboard."""
 
 
-class Delete(BaseAction, frozen=True, kw_only=True, tag="wb_delete"):
+class DeleteElement(BaseAction, frozen=True, kw_only=True, tag="wb_delete"):
     """Take one element off the whiteboard."""
 
     element_id: ElementId

@@ -17,7 +17,7 @@ class Verdict(Struct, frozen=True):
     reason: str
 
 
-class Round(Struct, frozen=True, kw_only=True):
+class ImprovementRound(Struct, frozen=True, kw_only=True):
     """One attempt: the description as it was rewritten, the answer given with it, and how that was judged.
 
     `better` is true where more assertions passed than ever before; only such rounds can be accepted. `cost` is None where
@@ -33,7 +33,7 @@ class Round(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
-class Acceptance(Struct, frozen=True, kw_only=True):
+class AppliedImprovement(Struct, frozen=True, kw_only=True):
     """What was done when the best round was accepted: `field` of `persona` was `before` and is `after`.
 
     With `made` the persona is a new one, which `participant` plays instead of the persona `replaced`, if there was one.
@@ -51,12 +51,12 @@ class Acceptance(Struct, frozen=True, kw_only=True):
 class Improvement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of improving until now, and which worker is at it."""
 
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[ImprovementRound, ...] = ()
     held_by: str | None = None
-    acceptance: Acceptance | None = None
+    acceptance: AppliedImprovement | None = None
 
 
-class Trial(Struct, frozen=True, kw_only=True):
+class Evaluation(Struct, frozen=True, kw_only=True):
     """Assertions about the answer `message`, in order, with a verdict on each; `judge` is the model that is asked."""
 
     id: str
@@ -64,8 +64,8 @@ class Trial(Struct, frozen=True, kw_only=True):
     judge: str
     assertions: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
-    rounds: tuple[Round, ...]
-    acceptance: Acceptance | None
+    rounds: tuple[ImprovementRound, ...]
+    acceptance: AppliedImprovement | None
     created_at: float
     accepted_at: float | None
 
@@ -74,24 +74,24 @@ def count_passes(verdicts: Sequence[Verdict]) -> int:
     return sum(one.passed for one in verdicts)
 
 
-def best_round(rounds: Sequence[Round]) -> Round | None:
+def best_round(rounds: Sequence[ImprovementRound]) -> ImprovementRound | None:
     """Find the round to accept: the last that was better than all before it."""
     return next((one for one in reversed(rounds) if one.better), None)
 
 
-def best_verdicts(evaluation: Trial) -> Sequence[Verdict]:
+def best_verdicts(evaluation: Evaluation) -> Sequence[Verdict]:
     """Tell how the best answer until now was judged."""
     found = best_round(evaluation.rounds)
     return found.verdicts if found else evaluation.verdicts
 
 
-def add_round(evaluation: Trial, new_round: Round) -> Trial:
+def add_round(evaluation: Evaluation, new_round: ImprovementRound) -> Evaluation:
     """Add a round; it is better only if strictly more passed than at the best of times."""
     better = count_passes(new_round.verdicts) > count_passes(best_verdicts(evaluation))
     return replace(evaluation, rounds=(*evaluation.rounds, replace(new_round, better=better)))
 
 
-def improvement_outcome(evaluation: Trial) -> ImprovementOutcome | None:
+def improvement_outcome(evaluation: Evaluation) -> ImprovementOutcome | None:
     """Tell why there is nothing more to improve; None if there is."""
     if all(one.passed for one in best_verdicts(evaluation)):
         return "all_pass"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from moot.types.actions import Action
 from moot.types.billing import Charge
 from moot.types.chunks import FinishReason, Usage
-from moot.types.debate import Ledger, Ranking, Summary
+from moot.types.debate import DebateClaims, DebateSummary, Ranking
 from moot.types.faults import Fault
 from moot.types.participants import Participant
 from moot.types.tools import ApprovalOutcome, ToolUse
@@ -220,11 +220,11 @@ class Agreed(_AnalysisResult, frozen=True, kw_only=True):
 
 
 class SummaryMade(_AnalysisResult, frozen=True, kw_only=True, tag="summary"):
-    summary: Summary
+    summary: DebateSummary
 
 
 class LedgerMade(_AnalysisResult, frozen=True, kw_only=True, tag="ledger"):
-    ledger: Ledger
+    ledger: DebateClaims
 
 
 class BallotCast(_AnalysisResult, frozen=True, kw_only=True, tag="ballot"):

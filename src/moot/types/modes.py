@@ -11,7 +11,7 @@ DEFAULT_EARLY_TURNS = 3
 DEFAULT_ADVISOR_BUDGET = 150_000
 
 
-class Advisors(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AdvisorOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules. In its first `early` turns an advisor only asks; 0 lets it speak freely at once.
 
     `budget` is how many tokens, by estimate, are given to one at most. With `cross_talk` they may answer each other once,
@@ -32,7 +32,7 @@ USER_SPEAKS_NEXT, LESSON_ENDS = "USER", "END"  # who has the word when no agent 
 PREVIEW_CHARACTERS = 100  # characters of what somebody said, for those who need not read it all
 
 
-class Directed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DirectedOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rules. So many `turns` are taken before people have the word again; `trigger` is who begins, if anybody."""
 
     turns: int = DEFAULT_LESSON_TURNS

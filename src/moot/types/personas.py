@@ -79,7 +79,7 @@ Situation = Annotated[str, Meta(min_length=1, max_length=4000, pattern=VISIBLE_S
 Remark = Annotated[str, Meta(min_length=1, max_length=1000, pattern=VISIBLE_START_PATTERN)]
 
 
-class Reply(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SituationAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody answered to a question about the situation."""
 
     question: Remark
@@ -95,7 +95,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     rationale: Remark
 
 
-class Dropped(Struct, frozen=True):
+class RejectedProposal(Struct, frozen=True):
     """A proposal that is left out, and why; `name` is empty where it has none."""
 
     name: str

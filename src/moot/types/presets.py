@@ -2,12 +2,12 @@
 
 from msgspec import Struct
 
-from moot.types.debate import Debate
-from moot.types.modes import Advisors, Directed, ModeName
+from moot.types.debate import DebateOptions
+from moot.types.modes import AdvisorOptions, DirectedOptions, ModeName
 from moot.types.participants import Participant
 
 
-class LineUp(Struct, frozen=True, kw_only=True):
+class Preset(Struct, frozen=True, kw_only=True):
     """All but `id`, `name` and `created_at` is as in a discussion, and can be sent as it is to open one."""
 
     id: str
@@ -16,12 +16,12 @@ class LineUp(Struct, frozen=True, kw_only=True):
     participants: tuple[Participant, ...]
     rounds: int
     clerk: str | None
-    debate: Debate | None
-    advisors: Advisors | None
-    directed: Directed | None
+    debate: DebateOptions | None
+    advisors: AdvisorOptions | None
+    directed: DirectedOptions | None
     created_at: float
 
 
-class LineUpPage(Struct, frozen=True):
-    line_ups: tuple[LineUp, ...]
+class PresetPage(Struct, frozen=True):
+    line_ups: tuple[Preset, ...]
     next: str | None

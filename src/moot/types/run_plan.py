@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.model_info import ModelLimits
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant
 
 
@@ -51,9 +51,9 @@ class RunPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     to: tuple[str, ...] | None = None
     answering: tuple[str, ...] | None = None
     introduced: bool = True
-    debate: Debate = Debate()
-    advisors: Advisors = Advisors()
-    directed: Directed = Directed()
+    debate: DebateOptions = DebateOptions()
+    advisors: AdvisorOptions = AdvisorOptions()
+    directed: DirectedOptions = DirectedOptions()
     clerk: str | None = None
     cap: float | None = None
     measures: dict[str, ModelLimits] = {}

@@ -7,24 +7,24 @@ from msgspec import Struct
 from moot.types.drawing import MAX_CODE_LINES, EditCode, split_code_lines
 
 
-class Line(Struct, frozen=True):
+class CodeLine(Struct, frozen=True):
     id: str
     text: str
 
 
-class Listing(Struct, frozen=True):
+class CodeListing(Struct, frozen=True):
     """The lines of one element; `named` counts all names ever given, so that none is given twice."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[CodeLine, ...] = ()
     named: int = 0
 
 
-def create_listing(code: str) -> Listing:
+def create_listing(code: str) -> CodeListing:
     texts = split_code_lines(code)
-    return Listing(_number_lines(texts, 0), len(texts))
+    return CodeListing(_number_lines(texts, 0), len(texts))
 
 
-def edit_listing(listing: Listing, edit: EditCode) -> Listing:
+def edit_listing(listing: CodeListing, edit: EditCode) -> CodeListing:
     """Change lines by their names. What names no line changes nothing, and no more lines come in than there is room."""
     known = [line.id for line in listing.lines]
     targets = [target for target in edit.target_line_ids if target in known]
@@ -35,14 +35,14 @@ def edit_listing(listing: Listing, edit: EditCode) -> Listing:
     if edit.operation == "insert_before":
         return _insert_lines(listing, at=known.index(targets[0]), edit=edit)
     at = min(known.index(target) for target in targets)
-    left = Listing(tuple(line for line in listing.lines if line.id not in targets), listing.named)
+    left = CodeListing(tuple(line for line in listing.lines if line.id not in targets), listing.named)
     if edit.operation == "delete_lines":
         return left
     kept = sorted(set(targets), key=known.index)
     return _insert_lines(left, at=at, edit=edit, line_ids=kept)
 
 
-def find_edit_problem(listing: Listing, edit: EditCode) -> str | None:
+def find_edit_problem(listing: CodeListing, edit: EditCode) -> str | None:
     """Say what is wrong with an edit of these lines, if anything is."""
     known = {line.id for line in listing.lines}
     if gone := [target for target in edit.target_line_ids if target not in known]:
@@ -55,14 +55,16 @@ def find_edit_problem(listing: Listing, edit: EditCode) -> str | None:
     return None
 
 
-def _insert_lines(listing: Listing, *, at: int, edit: EditCode, line_ids: Sequence[str] = ()) -> Listing:
+def _insert_lines(
+    listing: CodeListing, *, at: int, edit: EditCode, line_ids: Sequence[str] = ()
+) -> CodeListing:
     """Put lines in; those that replace others have their `names`, as long as these last."""
     texts = split_code_lines(edit.content)[: MAX_CODE_LINES - len(listing.lines)]
-    same = tuple(Line(id, text) for id, text in zip(line_ids, texts, strict=False))
+    same = tuple(CodeLine(id, text) for id, text in zip(line_ids, texts, strict=False))
     new = _number_lines(texts[len(same) :], listing.named)
     lines = (*listing.lines[:at], *same, *new, *listing.lines[at:])
-    return Listing(lines, listing.named + len(new))
+    return CodeListing(lines, listing.named + len(new))
 
 
-def _number_lines(texts: Iterable[str], last_number: int) -> tuple[Line, ...]:
-    return tuple(Line(f"L{number}", text) for number, text in enumerate(texts, last_number + 1))
+def _number_lines(texts: Iterable[str], last_number: int) -> tuple[CodeLine, ...]:
+    return tuple(CodeLine(f"L{number}", text) for number, text in enumerate(texts, last_number + 1))

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import assert_never
 
 from moot.types.drawing import DrawChart, DrawCode, DrawLatex, DrawLine, DrawShape, DrawTable, DrawText
-from moot.whiteboard.code_listing import Listing
+from moot.whiteboard.code_listing import CodeListing
 from moot.whiteboard.geometry import CANVAS, CANVAS_HEIGHT, CANVAS_WIDTH, Box, Point, bounding_box
 from moot.whiteboard.state import Board, Element
 
@@ -158,7 +158,7 @@ def _describe_position(element: Element) -> str:
     return f"at ({box.x:.0f}, {box.y:.0f}), {box.width:.0f} x {box.height:.0f}"
 
 
-def _describe_lines(listing: Listing) -> str:
+def _describe_lines(listing: CodeListing) -> str:
     shown = [
         f"\n  {line.id}: {line.text[:MAX_CODE_LINE_CHARS]}"
         for line in listing.lines[:MAX_CODE_LINES_DESCRIBED]

@@ -9,17 +9,17 @@ from msgspec.structs import replace
 from moot.types.actions import Action, get_action_name
 from moot.types.drawing import (
     MAX_ELEMENT_ID_LENGTH,
-    Clear,
-    Close,
-    Delete,
+    ClearWhiteboard,
+    CloseWhiteboard,
+    DeleteElement,
     Draw,
     DrawAction,
     DrawCode,
     EditCode,
-    Open,
+    OpenWhiteboard,
 )
 from moot.types.events import ActionTaken, Event, TextRetracted, TurnEnded, TurnKey, TurnStarted
-from moot.whiteboard.code_listing import Listing, create_listing, edit_listing, find_edit_problem
+from moot.whiteboard.code_listing import CodeListing, create_listing, edit_listing, find_edit_problem
 
 MAX_ELEMENTS = 100
 
@@ -30,7 +30,7 @@ class Element(Struct, frozen=True, kw_only=True):
     id: str
     drawing: DrawAction
     by: str | None = None
-    listing: Listing = Listing()
+    listing: CodeListing = CodeListing()
 
     @property
     def kind(self) -> str:
@@ -67,7 +67,7 @@ def assign_element_id(action: Action, board: Board) -> Action:
 def find_action_problem(board: Board, action: Action) -> str | None:
     """Say why an action would change nothing here, in words that help whoever wanted it; None where it would."""
     match action:
-        case Delete():
+        case DeleteElement():
             return _missing_element_problem(board, action.element_id)
         case EditCode():
             return _missing_element_problem(board, action.element_id) or _edit_code_problem(board, action)
@@ -80,13 +80,13 @@ def find_action_problem(board: Board, action: Action) -> str | None:
 def apply_action(board: Board, action: Action, participant: str | None = None) -> Board:
     """Do one action. Drawing opens the board; what finds nothing to work on changes nothing."""
     match action:
-        case Open():
+        case OpenWhiteboard():
             return replace(board, open=True)
-        case Close():
+        case CloseWhiteboard():
             return replace(board, open=False)
-        case Clear():
+        case ClearWhiteboard():
             return replace(board, elements=())
-        case Delete():
+        case DeleteElement():
             return replace(
                 board, elements=tuple(one for one in board.elements if one.id != action.element_id)
             )
@@ -105,7 +105,7 @@ def replay_actions(actions: Iterable[RecordedAction], board: Board = EMPTY_BOARD
 
 def _create_element(drawing: DrawAction, board: Board, participant: str | None) -> Element:
     action = _with_element_id(drawing, board)
-    listing = create_listing(action.code) if isinstance(action, DrawCode) else Listing()
+    listing = create_listing(action.code) if isinstance(action, DrawCode) else CodeListing()
     return Element(id=action.element_id or "", drawing=action, by=participant, listing=listing)
 
 

@@ -4,15 +4,15 @@ import pytest
 from moot.cli.ask_options import AskOptions, build_run_plan
 from moot.cli.chat.draft import TableDraft, draft_from_plan
 from moot.server.schemas import DiscussionChange, DiscussionDraft
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.participants import make_participants
 
-TWO = TableDraft(participants=make_participants(("a/one", "b/two")), mode="consensus")
+TWO_PARTICIPANTS = TableDraft(participants=make_participants(("a/one", "b/two")), mode="consensus")
 
 
-def names(seats: TableDraft) -> list[str]:
-    return [who.name for who in seats.participants]
+def participant_names(draft: TableDraft) -> list[str]:
+    return [who.name for who in draft.participants]
 
 
 @pytest.mark.parametrize(
@@ -39,28 +39,34 @@ def test_a_server_takes_what_the_options_ask_for(asked: AskOptions) -> None:
 
 
 def test_whoever_is_added_gets_the_next_free_name() -> None:
-    assert names(TWO.with_participant("c/three")) == ["Alpha", "Beta", "Gamma"]
-    assert names(TWO.without_participant(TWO.participants[0]).with_participant("c/three")) == [
+    assert participant_names(TWO_PARTICIPANTS.with_participant("c/three")) == ["Alpha", "Beta", "Gamma"]
+    assert participant_names(
+        TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0]).with_participant("c/three")
+    ) == [
         "Beta",
         "Alpha",
     ]
-    assert names(TWO.with_participant("c/three", "Carla")) == ["Alpha", "Beta", "Carla"]
+    assert participant_names(TWO_PARTICIPANTS.with_participant("c/three", "Carla")) == [
+        "Alpha",
+        "Beta",
+        "Carla",
+    ]
 
 
 def test_nobody_gets_a_name_that_is_taken() -> None:
     with pytest.raises(UsageError, match="Somebody is called beta already"):
-        TWO.with_participant("c/three", "beta")
+        TWO_PARTICIPANTS.with_participant("c/three", "beta")
 
 
 def test_the_mode_fits_how_many_there_are() -> None:
-    alone = TWO.without_participant(TWO.participants[0])
+    alone = TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0])
     assert alone.mode == "single"
     assert alone.with_participant("c/three").mode == "parallel"
-    assert TWO.with_participant("c/three").mode == "consensus"
+    assert TWO_PARTICIPANTS.with_participant("c/three").mode == "consensus"
 
 
 def test_the_last_one_stays() -> None:
-    alone = TWO.without_participant(TWO.participants[0])
+    alone = TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0])
     with pytest.raises(UsageError, match="Beta is the last one"):
         alone.without_participant(alone.participants[0])
 
@@ -69,13 +75,13 @@ def test_the_rules_of_a_debate_fit_who_is_left() -> None:
     debate = TableDraft(
         participants=make_participants(("a/one", "b/two", "c/three")),
         mode="debate",
-        debate=Debate(lead="gamma", quorum=3),
+        debate=DebateOptions(lead="gamma", quorum=3),
     )
-    assert debate.without_participant(debate.participants[2]).debate == Debate(lead=None, quorum=2)
+    assert debate.without_participant(debate.participants[2]).debate == DebateOptions(lead=None, quorum=2)
 
 
 def test_a_lesson_has_a_teacher_and_students() -> None:
-    lesson = TWO.with_mode("directed")
+    lesson = TWO_PARTICIPANTS.with_mode("directed")
     assert [who.role for who in lesson.participants] == ["teacher", "student"]
     assert [who.role for who in lesson.with_participant("c/three").participants] == [
         "teacher",
@@ -85,4 +91,4 @@ def test_a_lesson_has_a_teacher_and_students() -> None:
 
 
 def test_it_is_told_who_sits_there_and_how_they_speak() -> None:
-    assert TWO.description == "Alpha (a/one), Beta (b/two): consensus"
+    assert TWO_PARTICIPANTS.description == "Alpha (a/one), Beta (b/two): consensus"

@@ -62,7 +62,7 @@ async def test_what_cannot_be_read_is_at_its_end(tmp_path: Path) -> None:
     os.close(folder)
 
 
-def message(**more: Any) -> Message:
+def make_message(**fields: Any) -> Message:
     return Message(
         **{
             "id": "m",
@@ -72,16 +72,16 @@ def message(**more: Any) -> Message:
             "name": "Alpha",
             "model": "a/one",
         }
-        | more
+        | fields
     )
 
 
 def test_what_was_said_is_told_with_who_said_it() -> None:
     said = [
-        message(role="user", content="Why?", name=None, model=None, audience=("alpha",)),
-        message(details="At length."),
-        message(content="", status="failed", fault=make_fault("network", "The connection broke.")),
-        message(content="Well", status="stopped"),
+        make_message(role="user", content="Why?", name=None, model=None, audience=("alpha",)),
+        make_message(details="At length."),
+        make_message(content="", status="failed", fault=make_fault("network", "The connection broke.")),
+        make_message(content="Well", status="stopped"),
     ]
     assert format_history(said) == (
         "=== You to alpha ===\nWhy?\n\n=== Alpha · a/one ===\nYes.\nAt length.\n\n"
@@ -90,7 +90,7 @@ def test_what_was_said_is_told_with_who_said_it() -> None:
 
 
 def test_nothing_that_was_said_steers_the_terminal() -> None:
-    assert "\x1b" not in format_history([message(content="\x1b[2J")])
+    assert "\x1b" not in format_history([make_message(content="\x1b[2J")])
 
 
 def test_discussions_are_numbered() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from moot.discord.format.cleaning import Humanizer, PrefillStripper
-from tests.discord.streaming import messages, outlet
+from tests.discord.streaming import format_messages, make_formatter
 
 
 @pytest.mark.parametrize(
@@ -41,22 +41,22 @@ from tests.discord.streaming import messages, outlet
     ],
 )
 def test_what_is_shown_of_an_answer(said: str, shown: list[str]) -> None:
-    assert messages(said) == shown
+    assert format_messages(said) == shown
 
 
 def test_more_than_one_blank_line_becomes_one() -> None:
-    assert messages("One\n\n\n\nTwo\n\nThree\nFour", 0) == ["One\n\nTwo\n\nThree\nFour"]
-    assert messages("(One\n \n\n\nTwo)") == ["(One\n\nTwo)"]
+    assert format_messages("One\n\n\n\nTwo\n\nThree\nFour", 0) == ["One\n\nTwo\n\nThree\nFour"]
+    assert format_messages("(One\n \n\n\nTwo)") == ["(One\n\nTwo)"]
 
 
 def test_code_is_left_as_it_is() -> None:
     code = "```\nAlpha: @Bob 😀😀 [System: x] </think>\n\n\n\n<@99>\nBeta: y\n```"
-    assert messages(code, guard=True) == [code]
+    assert format_messages(code, block_impersonation=True) == [code]
 
 
 def test_the_echo_of_a_prefill_is_removed_once() -> None:
-    assert messages("Well, @Bob. Yes.\nWell,", prefill="Well, @Bob.") == ["Yes.", "Well,"]
-    assert messages("One.\n```\na\n```", prefill="One.\nTwo.") == ["One.", "```\na\n```"]
+    assert format_messages("Well, @Bob. Yes.\nWell,", prefill="Well, @Bob.") == ["Yes.", "Well,"]
+    assert format_messages("One.\n```\na\n```", prefill="One.\nTwo.") == ["One.", "```\na\n```"]
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_the_echo_of_a_prefill_is_removed_once() -> None:
     ],
 )
 def test_the_guard_cuts_where_another_speaker_begins(said: str, shown: list[str]) -> None:
-    assert messages(said, guard=True) == shown
+    assert format_messages(said, block_impersonation=True) == shown
 
 
 def test_the_guard_knows_that_a_line_begins_after_a_tool() -> None:
-    to = outlet(1, guard=True)
+    to = make_formatter(1, block_impersonation=True)
     assert [send.text for send in [*to.feed("Yes."), *to.flush_boundary()]] == ["Yes."]
     assert [send.text for send in [*to.feed("Beta: No."), *to.finish_stream()]] == []
 

@@ -1,9 +1,9 @@
 import pytest
 
 from moot.discord.format.mentions import MentionResolver
-from tests.discord.streaming import ROOM
+from tests.discord.streaming import CHANNEL_MEMBERS
 
-MENTIONS = MentionResolver(ROOM.members)
+MENTIONS = MentionResolver(CHANNEL_MEMBERS.members)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_a_mention_in_code_can_never_become_one() -> None:
 
 
 def test_a_member_called_everyone_is_not_mentioned_by_that_name() -> None:
-    everyone = MentionResolver([type(ROOM.members[0])("21", ("everyone",))])
+    everyone = MentionResolver([type(CHANNEL_MEMBERS.members[0])("21", ("everyone",))])
     assert everyone.resolve_mentions("@everyone") == "everyone"
 
 
 def test_all_names_of_a_room() -> None:
-    assert ROOM.all_names() == ["Alpha", "Beta", "Gamma Ray", "Bob", "Bobby B", "Sam", "Sam"]
+    assert CHANNEL_MEMBERS.all_names() == ["Alpha", "Beta", "Gamma Ray", "Bob", "Bobby B", "Sam", "Sam"]

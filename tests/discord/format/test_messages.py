@@ -13,9 +13,9 @@ from moot.discord.format.messages import (
     split_piece,
 )
 from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
-from tests.discord.streaming import answers
+from tests.discord.streaming import answer_texts
 
-LINE = "x" * 99 + "\n"
+CODE_LINE = "x" * 99 + "\n"
 
 
 def test_a_piece_that_fits_is_one_part() -> None:
@@ -27,7 +27,7 @@ def test_a_piece_that_fits_is_one_part() -> None:
 
 
 def test_code_that_is_cut_repeats_its_fence_and_language() -> None:
-    parts = [part.text for part in split_piece(CodeBlock("python", (LINE * 60).rstrip()))]
+    parts = [part.text for part in split_piece(CodeBlock("python", (CODE_LINE * 60).rstrip()))]
     assert len(parts) == 4
     assert all(
         re.fullmatch(r"```python\n(x{99}\n)+```", part) and len(part) <= MAX_MESSAGE_CHARS for part in parts
@@ -128,14 +128,14 @@ def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
 
 
 def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
-    first, second = split_into_messages(f"Look:\n```py\n{LINE * 30}```\nThat is all.")
+    first, second = split_into_messages(f"Look:\n```py\n{CODE_LINE * 30}```\nThat is all.")
     assert (first.count("```"), second.count("```")) == (2, 2)
     assert first.startswith("Look:\n```py\nx")
     assert second.startswith("```py\nx")
     assert second.endswith("```\nThat is all.")
 
 
-@given(answers)
+@given(answer_texts)
 def test_a_text_that_is_cut_has_its_fences_balanced(text: str) -> None:
     for message in split_into_messages(text):
         assert 0 < len(message) <= MAX_MESSAGE_CHARS

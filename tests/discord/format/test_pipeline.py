@@ -15,16 +15,24 @@ from moot.discord.format.pipeline import (
     StreamDelivery,
     typing_seconds,
 )
-from tests.discord.streaming import answers, cut_answers, degrees, messages, outlet, sent, short_answers
+from tests.discord.streaming import (
+    answer_texts,
+    chunked_answers,
+    delivery_styles,
+    format_chunks,
+    format_messages,
+    make_formatter,
+    short_answer_texts,
+)
 
 
-def delivery(degree: DeliveryStyle, *chances: float) -> StreamDelivery:
-    told = iter(chances)
-    return StreamDelivery(degree, lambda: next(told))
+def make_delivery(style: DeliveryStyle, *random_values: float) -> StreamDelivery:
+    told = iter(random_values)
+    return StreamDelivery(style, lambda: next(told))
 
 
 def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
-    to = delivery(0)
+    to = make_delivery(0)
     table = MarkdownTable("| a |\n|---|\n")
     assert (
         to.accept_pieces([Prose("One\n"), CodeBlock("py", "x"), Prose("\nTwo\n"), table, Prose("Three")])
@@ -39,7 +47,7 @@ def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
 
 
 def test_degree_1_sends_at_once_and_without_pauses() -> None:
-    to = delivery(1)
+    to = make_delivery(1)
     assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
         OutgoingMessage("One"),
         OutgoingMessage("Two"),
@@ -49,7 +57,7 @@ def test_degree_1_sends_at_once_and_without_pauses() -> None:
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_degrees_2_and_3_pause_by_chance_and_type(degree: DeliveryStyle) -> None:
-    to = delivery(degree, 0.0, 1.0, 0.5)
+    to = make_delivery(degree, 0.0, 1.0, 0.5)
     long = "x" * 200
     assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
         OutgoingMessage("One"),
@@ -79,7 +87,7 @@ def test_typing_takes_10_ms_a_character_within_bounds(
 
 
 def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None:
-    to = delivery(1)
+    to = make_delivery(1)
     lines = [f"line {number}\n" for number in range(100)]
     sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
     assert [send.text for send in sends[:MAX_SINGLE_MESSAGES]] == [
@@ -91,7 +99,7 @@ def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None
 
 
 def test_no_stream_has_more_than_40_messages() -> None:
-    to = delivery(1)
+    to = make_delivery(1)
     sends = to.accept_pieces([Prose("x" * 1900)] * 50) + to.flush_pieces([])
     assert len(sends) == MAX_MESSAGES
     assert to.overflow_chars == 10 * 1900
@@ -100,12 +108,12 @@ def test_no_stream_has_more_than_40_messages() -> None:
 
 
 def test_blank_text_is_no_message() -> None:
-    assert delivery(1).accept_pieces([Prose(" \n")]) == []
+    assert make_delivery(1).accept_pieces([Prose(" \n")]) == []
 
 
 FENCES = re.compile("`{3,}")
-BLOCK = re.compile(r"```.*?```", re.DOTALL)
-WORDS = re.compile(r"\w+")
+CODE_BLOCK = re.compile(r"```.*?```", re.DOTALL)
+WORD = re.compile(r"\w+")
 ANSWER = """\
 Alpha: Hello, @Bob. It is easy; see https://Example.org/A.
 
@@ -116,13 +124,13 @@ That is **all"""
 
 
 def test_degree_0_sends_one_message_at_the_end() -> None:
-    assert messages(ANSWER, 0) == [
+    assert format_messages(ANSWER, 0) == [
         'Hello, <@11>. It is easy; see https://Example.org/A.\n```py\nprint("Hello, World")\n```\nThat is **all**'
     ]
 
 
 def test_degree_1_sends_a_message_a_paragraph() -> None:
-    assert messages(ANSWER, 1) == [
+    assert format_messages(ANSWER, 1) == [
         "Hello, <@11>. It is easy; see https://Example.org/A.",
         '```py\nprint("Hello, World")\n```',
         "That is **all**",
@@ -130,7 +138,7 @@ def test_degree_1_sends_a_message_a_paragraph() -> None:
 
 
 def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
-    assert sent([ANSWER], outlet(2)) == [
+    assert format_chunks([ANSWER], make_formatter(2)) == [
         OutgoingMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
         OutgoingMessage(
             '```py\nprint("Hello, World")\n```', "code", pause_seconds=0.875, typing_seconds=0.9375
@@ -140,7 +148,7 @@ def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
 
 
 def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
-    assert messages(ANSWER, 3) == [
+    assert format_messages(ANSWER, 3) == [
         "hello <@11>.",
         "it is easy see https://Example.org/A.",
         '```py\nprint("Hello, World")\n```',
@@ -149,7 +157,7 @@ def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
 
 
 def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
-    to = outlet(1)
+    to = make_formatter(1)
     assert to.feed("One.\n") == []
     assert to.feed("T") == [OutgoingMessage("One.")]
     assert to.feed("wo.") == []
@@ -158,7 +166,7 @@ def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
 
 def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
     for degree in (0, 1):
-        to = outlet(degree)
+        to = make_formatter(degree)
         assert to.feed("Let me **look") == []
         assert [send.text for send in to.flush_boundary()] == ["Let me **look**"]
         assert to.feed("Found:\n```py\nx") == ([OutgoingMessage("Found:")] if degree else [])
@@ -167,47 +175,53 @@ def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
 
 
 def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
-    to = outlet(0)
-    sends = sent(["word " * 20_000], to)
+    to = make_formatter(0)
+    sends = format_chunks(["word " * 20_000], to)
     assert len(sends) == MAX_MESSAGES
     assert to.overflow_chars == 100_000 - 100 - sum(
         len(send.text) for send in sends
     )  # but for spaces where it was cut
 
 
-@given(cut=cut_answers(), degree=degrees)
+@given(cut=chunked_answers(), degree=delivery_styles)
 def test_any_cut_of_a_stream_gives_the_same_messages(
     cut: tuple[str, list[str]], degree: DeliveryStyle
 ) -> None:
     text, chunks = cut
-    whole = sent([text], outlet(degree, prefill="Hello there. b.", guard=True))
-    assert sent(chunks, outlet(degree, prefill="Hello there. b.", guard=True)) == whole
-    assert sent(list(text), outlet(degree, prefill="Hello there. b.", guard=True)) == whole
+    whole = format_chunks([text], make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
+    assert (
+        format_chunks(chunks, make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
+        == whole
+    )
+    assert (
+        format_chunks(list(text), make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
+        == whole
+    )
 
 
-@given(text=answers, degree=degrees)
+@given(text=answer_texts, degree=delivery_styles)
 def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: DeliveryStyle) -> None:
-    sends = sent([text], outlet(degree))
+    sends = format_chunks([text], make_formatter(degree))
     assert len(sends) <= MAX_MESSAGES
     for send in sends:
         assert 0 < len(send.text) <= MAX_MESSAGE_CHARS
         assert len(FENCES.findall(send.text)) % 2 == 0
 
 
-@given(text=answers, degree=degrees)
+@given(text=answer_texts, degree=delivery_styles)
 def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: DeliveryStyle) -> None:
     known = {"11"}
-    for send in sent([text], outlet(degree)):
-        prose = BLOCK.sub("", send.text)
+    for send in format_chunks([text], make_formatter(degree)):
+        prose = CODE_BLOCK.sub("", send.text)
         assert re.search("@(everyone|here)", prose, re.IGNORECASE) is None
         assert set(re.findall(r"<@[!&]?(\w+)>", prose)) <= known
 
 
-@given(text=short_answers)
+@given(text=short_answer_texts)
 def test_nothing_is_lost_at_degrees_0_and_1(text: str) -> None:
     for label in ("Alpha:", "Beta: ", "[System: z]", "</think>", "@{Bob|11}", "@Bob", "<@11>", "<@99>", "😀"):
         text = text.replace(label, "")
     text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # a language is no word of an answer
-    wanted = WORDS.findall(text)
+    wanted = WORD.findall(text)
     for degree in (0, 1):
-        assert WORDS.findall("\n".join(messages(text, degree))) == wanted
+        assert WORD.findall("\n".join(format_messages(text, degree))) == wanted

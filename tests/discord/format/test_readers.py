@@ -4,7 +4,7 @@ import pytest
 
 from moot.discord.format.pieces import CodeBlock, MarkdownPiece, MarkdownTable, Prose
 from moot.discord.format.readers import MAX_CODE_CHARS, MAX_PROSE_CHARS
-from tests.discord.streaming import pieces
+from tests.discord.streaming import segment_text
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ from tests.discord.streaming import pieces
     ],
 )
 def test_blocks(text: str, wanted: list[MarkdownPiece]) -> None:
-    assert pieces(text) == wanted
+    assert segment_text(text) == wanted
 
 
 def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> None:
     line = "x" * 99 + "\n"
-    assert pieces(f"```py\n{line * 149}```") == [CodeBlock("py", (line * 149).rstrip())]
-    cut = pieces(f"```py\n{line * 200}```\nOk")
+    assert segment_text(f"```py\n{line * 149}```") == [CodeBlock("py", (line * 149).rstrip())]
+    cut = segment_text(f"```py\n{line * 200}```\nOk")
     assert cut == [
         CodeBlock("py", (line * (MAX_CODE_CHARS // 100)).rstrip()),
         CodeBlock("py", (line * 50).rstrip()),
@@ -44,12 +44,12 @@ def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> 
 
 
 def test_a_block_without_lines_is_cut_wherever_it_must_be() -> None:
-    code = [piece.text for piece in pieces("```\n" + "x" * 40_000)]
+    code = [piece.text for piece in segment_text("```\n" + "x" * 40_000)]
     assert [len(text) for text in code] == [MAX_CODE_CHARS, MAX_CODE_CHARS, 10_000]
 
 
-def texts(text: str, *, sentences: bool = False) -> list[str]:
-    return [piece.text for piece in pieces(text, sentences=sentences)]
+def piece_texts(text: str, *, sentences: bool = False) -> list[str]:
+    return [piece.text for piece in segment_text(text, sentences=sentences)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def texts(text: str, *, sentences: bool = False) -> list[str]:
     ],
 )
 def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -> None:
-    assert texts(text) == wanted
+    assert piece_texts(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -
     ],
 )
 def test_a_sentence_is_a_piece_where_that_is_wanted(text: str, wanted: list[str]) -> None:
-    assert texts(text, sentences=True) == wanted
+    assert piece_texts(text, sentences=True) == wanted
 
 
 def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
     lines = "a line of words\n" * 100
-    found = texts(f"({lines}")
+    found = piece_texts(f"({lines}")
     assert "".join(found) == f"({lines}"
     assert len(found[0]) == MAX_PROSE_CHARS
     assert found[-1] == "a line of words\n"
@@ -107,7 +107,7 @@ def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
 
 def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
     text = "This is a sentence of words. " * 100
-    found = texts(text)
+    found = piece_texts(text)
     assert "".join(found) == text
     assert all(piece.endswith(".") for piece in found[:-1])
     assert all(700 <= len(piece) <= 1200 for piece in found[:-1])
@@ -115,7 +115,7 @@ def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
 
 def test_a_table_is_never_cut_and_ends_what_was_before_it() -> None:
     table = "| a | b |\n|---|---|\n" + "| some words. | more (words |\n" * 100
-    assert pieces(f"Look (here:\n{table}\nTwo") == [
+    assert segment_text(f"Look (here:\n{table}\nTwo") == [
         Prose("Look (here:\n"),
         MarkdownTable(table),
         Prose("\nTwo"),
@@ -137,4 +137,4 @@ TABLE = "| a | b |\n| :-- | --- |\n| 1 | (2 |\n"
     ],
 )
 def test_lines_with_a_pipe_stay_together(text: str, wanted: list[MarkdownPiece]) -> None:
-    assert pieces(text) == wanted
+    assert segment_text(text) == wanted

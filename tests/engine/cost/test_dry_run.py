@@ -23,17 +23,17 @@ from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE
 from moot.providers.scripted.scripts import Script
 from moot.types.billing import Charge
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits
-from moot.types.modes import Advisors, Directed, LessonRole
+from moot.types.modes import AdvisorOptions, DirectedOptions, LessonRole
 from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import QUESTION, Stage
+from tests.engine.tables import QUESTION, TableHarness
 
-FILE = Attachment(File("a.png", "image/png", b""))
-EARLIER = (
+ATTACHED_FILE = Attachment(File("a.png", "image/png", b""))
+EARLIER_MESSAGES = (
     Message(id="msg_a", discussion="dis_1", run="run_0", role="user", content="What is a moot?"),
     Message(
         id="msg_b",
@@ -45,11 +45,11 @@ EARLIER = (
         name="Beta",
     ),
 )
-USUAL = Script(answer="x" * ANSWER_TOKENS * 4, chunk=ANSWER_TOKENS * 4)  # four characters a token
+DEFAULT_SCRIPT = Script(answer="x" * ANSWER_TOKENS * 4, chunk=ANSWER_TOKENS * 4)  # four characters a token
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> RunPlan:
+def random_plans(draw: st.DrawFn) -> RunPlan:
     roles = st.sampled_from([*get_args(LessonRole), None])
     table = tuple(
         replace(who, role=draw(roles)) for who in make_participants(("usual",) * draw(st.integers(1, 5)))
@@ -65,14 +65,14 @@ def plans(draw: st.DrawFn) -> RunPlan:
         turns=draw(st.integers(1, 6)),
         first=draw(st.integers(0, len(table) - 1)),
         to=draw(st.none() | some),
-        debate=Debate(
+        debate=DebateOptions(
             lead=draw(st.none() | st.sampled_from(names)),
             gate=draw(st.booleans()),
             ranking=draw(st.booleans()),
             ledger=draw(st.booleans()),
         ),
-        advisors=Advisors(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
-        directed=Directed(
+        advisors=AdvisorOptions(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
+        directed=DirectedOptions(
             turns=draw(st.integers(1, 6)),
             trigger=draw(st.none() | st.sampled_from(names)),
             topic=draw(st.sampled_from(["", "Squares"])),
@@ -81,48 +81,54 @@ def plans(draw: st.DrawFn) -> RunPlan:
     )
 
 
-def read(requests: Sequence[ModelRequest]) -> Counter[int]:
+def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
     """Count how much each call read; those who find nothing out are asked once more, and that is not foreseen."""
     return Counter(
         estimate_usage(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
     )
 
 
-@given(plan=plans(), earlier=st.sampled_from([(), EARLIER]))
+@given(plan=random_plans(), earlier=st.sampled_from([(), EARLIER_MESSAGES]))
 @example(
-    plan=RunPlan(mode="debate", participants=make_participants(("usual",) * 4), debate=Debate(gate=True)),
+    plan=RunPlan(
+        mode="debate", participants=make_participants(("usual",) * 4), debate=DebateOptions(gate=True)
+    ),
     earlier=(),
 )
 async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
     plan: RunPlan, earlier: tuple[Message, ...]
 ) -> None:
-    stage = staged(plan, earlier)
+    stage = create_table(plan, earlier)
     await stage.table.run_mode()
     calls = simulate_calls(plan, QUESTION, earlier)
-    assert turns(calls) == turns(stage.transcript.charges)
+    assert count_turns(calls) == count_turns(stage.transcript.charges)
     assert Counter(call.purpose for call in calls) == Counter(one.purpose for one in stage.transcript.charges)
-    assert Counter(call.input for call in calls) == read(stage.provider.asked)
+    assert Counter(call.input for call in calls) == count_inputs(stage.provider.requests)
 
 
-def staged(plan: RunPlan, earlier: tuple[Message, ...]) -> Stage:
+def create_table(plan: RunPlan, earlier: tuple[Message, ...]) -> TableHarness:
     """Set up a real table for a plan, at which everybody answers at the usual length."""
     more = asdict(plan)
     mode, table = more.pop("mode"), more.pop("participants")
     said = [*earlier, QUESTION]
-    return Stage(mode, said=said, scripts={"usual": USUAL}, participants=table, **more)
+    return TableHarness(mode, said=said, scripts={"usual": DEFAULT_SCRIPT}, participants=table, **more)
 
 
-def turns(calls: Sequence[PlannedCall] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
+def count_turns(calls: Sequence[PlannedCall] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
     spoken = {"answer", "synthesis"}
     return Counter((one.purpose, one.participant) for one in calls if one.purpose in spoken)
 
 
-def debate(seats: int = 3, **rules: object) -> RunPlan:
-    return RunPlan(mode="debate", participants=make_participants(("a/one",) * seats), debate=Debate(**rules))  # type: ignore[arg-type]
+def debate_plan(participant_count: int = 3, **options: object) -> RunPlan:
+    return RunPlan(
+        mode="debate",
+        participants=make_participants(("a/one",) * participant_count),
+        debate=DebateOptions(**options),
+    )  # type: ignore[arg-type]
 
 
 def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
-    said = {call.purpose: call.output for call in simulate_calls(debate(5, gate=True), QUESTION, ())}
+    said = {call.purpose: call.output for call in simulate_calls(debate_plan(5, gate=True), QUESTION, ())}
     assert said == {
         "answer": ANSWER_TOKENS,
         "gate": VERDICT_TOKENS,
@@ -134,7 +140,7 @@ def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
 
 
 def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
-    calls = simulate_calls(debate(gate=True), QUESTION, ())
+    calls = simulate_calls(debate_plan(gate=True), QUESTION, ())
     whose = [
         (call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}
     ]
@@ -156,16 +162,19 @@ def test_who_speaks_at_the_same_time_is_not_heard() -> None:
 
 def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_see_it() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "b/two")))
-    private = replace(EARLIER[0], audience=("beta",))
+    private = replace(EARLIER_MESSAGES[0], audience=("beta",))
     plain = simulate_calls(plan, QUESTION, [private])
-    full = simulate_calls(plan, QUESTION, [private], {private.id: (FILE, FILE), QUESTION.id: (FILE,)})
+    full = simulate_calls(
+        plan, QUESTION, [private], {private.id: (ATTACHED_FILE, ATTACHED_FILE), QUESTION.id: (ATTACHED_FILE,)}
+    )
     more = [new.input - old.input for new, old in zip(full, plain, strict=True)]
     assert more == [TOKENS_PER_FILE, 3 * TOKENS_PER_FILE]
 
 
 def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
     plain, full = (
-        simulate_calls(debate(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (FILE,)})
+        simulate_calls(debate_plan(), QUESTION, (), attached)
+        for attached in ({}, {QUESTION.id: (ATTACHED_FILE,)})
     )
     more = Counter(new.input - old.input for new, old in zip(full, plain, strict=True))
     assert more == {TOKENS_PER_FILE: 7, 0: 5}, (
@@ -193,16 +202,20 @@ def test_a_model_is_counted_as_it_counts() -> None:
 
 
 def test_advisors_read_no_more_than_their_window() -> None:
-    long = tuple(replace(one, content=one.content * 5000) for one in EARLIER)
+    long = tuple(replace(one, content=one.content * 5000) for one in EARLIER_MESSAGES)
     plan = RunPlan(
-        mode="advisors", participants=make_participants(("a/one", "b/two")), advisors=Advisors(budget=2000)
+        mode="advisors",
+        participants=make_participants(("a/one", "b/two")),
+        advisors=AdvisorOptions(budget=2000),
     )
     assert all(call.input <= 2000 for call in simulate_calls(plan, QUESTION, long))
-    wide = replace(plan, advisors=Advisors())
+    wide = replace(plan, advisors=AdvisorOptions())
     assert all(call.input > 10_000 for call in simulate_calls(wide, QUESTION, long))
 
 
 def test_only_active_advisors_are_foreseen() -> None:
     seats = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
-    plan = RunPlan(mode="advisors", participants=seats, advisors=Advisors(cross_talk=True, synthesis=True))
+    plan = RunPlan(
+        mode="advisors", participants=seats, advisors=AdvisorOptions(cross_talk=True, synthesis=True)
+    )
     assert [call.participant for call in simulate_calls(plan, QUESTION, ())] == ["beta"]

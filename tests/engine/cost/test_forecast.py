@@ -11,62 +11,62 @@ from moot.prompts.builder import build_system_prompt
 from moot.prompts.parts import Attachment
 from moot.prompts.tokens import TOKENS_PER_FILE, estimate_tokens
 from moot.types.chunks import Usage
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
-from moot.types.modes import Directed
+from moot.types.modes import DirectedOptions
 from moot.types.participants import Participant, make_participants
 from moot.types.primitives import new_id
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 
-WORDS = "Why are tables round, and not square?"
-ALONE = RunPlan(mode="single", participants=make_participants(("a/one",)))
+QUESTION_TEXT = "Why are tables round, and not square?"
+SINGLE_PLAN = RunPlan(mode="single", participants=make_participants(("a/one",)))
 
 
-def a_dollar_a_token(_: str, usage: Usage) -> float | None:
+def one_dollar_per_token(_: str, usage: Usage) -> float | None:
     return float(usage.input + usage.output)
 
 
-def planned(mode: str, *models: str, **more: object) -> RunPlan:
+def make_plan(mode: str, *models: str, **more: object) -> RunPlan:
     return replace(RunPlan(mode=mode, participants=make_participants(models)), **more)
 
 
-def foreseen(plan: RunPlan, words: str | None = WORDS, *earlier: Message) -> Forecast:
-    return forecast_cost(plan, said(words) if words else None, earlier, a_dollar_a_token)
+def forecast_plan(plan: RunPlan, text: str | None = QUESTION_TEXT, *earlier: Message) -> Forecast:
+    return forecast_cost(plan, make_message(text) if text else None, earlier, one_dollar_per_token)
 
 
-def said(words: str, **more: object) -> Message:
-    return replace(Message(id=new_id("msg"), discussion="dis", role="user", content=words), **more)
+def make_message(text: str, **more: object) -> Message:
+    return replace(Message(id=new_id("msg"), discussion="dis", role="user", content=text), **more)
 
 
-def purposes(found: Forecast) -> Counter[str]:
-    return Counter(purpose for line in found.lines for purpose in [line.purpose] * line.calls)
+def count_purposes(forecast_result: Forecast) -> Counter[str]:
+    return Counter(purpose for line in forecast_result.lines for purpose in [line.purpose] * line.calls)
 
 
 def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -> None:
-    found = foreseen(planned("parallel", "a/one", "b/two"))
-    plan = planned("parallel", "a/one", "b/two")
-    reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(WORDS)
+    found = forecast_plan(make_plan("parallel", "a/one", "b/two"))
+    plan = make_plan("parallel", "a/one", "b/two")
+    reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(QUESTION_TEXT)
     alpha = found.lines[0]
     assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
     assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER_TOKENS, reads + ANSWER_TOKENS)
-    assert reads > estimate_tokens(WORDS)
+    assert reads > estimate_tokens(QUESTION_TEXT)
 
 
 @pytest.mark.parametrize(
     ("plan", "calls"),
     [
-        (ALONE, 1),
-        (planned("single", "a/one", "b/two"), 1),
-        (planned("parallel", "a/one", "b/two", "c/three"), 3),
-        (planned("consensus", "a/one", "b/two", "c/three", rounds=4), 12),
-        (planned("consensus", "a/one", rounds=4), 1),
-        (planned("continue", "a/one", "b/two", turns=5), 5),
-        (planned("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
+        (SINGLE_PLAN, 1),
+        (make_plan("single", "a/one", "b/two"), 1),
+        (make_plan("parallel", "a/one", "b/two", "c/three"), 3),
+        (make_plan("consensus", "a/one", "b/two", "c/three", rounds=4), 12),
+        (make_plan("consensus", "a/one", rounds=4), 1),
+        (make_plan("continue", "a/one", "b/two", turns=5), 5),
+        (make_plan("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
     ],
 )
 def test_every_mode_makes_its_calls(plan: RunPlan, calls: int) -> None:
-    found = foreseen(plan)
+    found = forecast_plan(plan)
     assert (found.calls, found.output) == (calls, calls * ANSWER_TOKENS)
     assert found.cost == found.input + found.output
 
@@ -74,61 +74,63 @@ def test_every_mode_makes_its_calls(plan: RunPlan, calls: int) -> None:
 @pytest.mark.parametrize(
     ("plan", "more"),
     [
-        (planned("consensus", "a/one", "b/two", rounds=1), 1),
-        (planned("consensus", "a/one", "b/two", rounds=2), 1 + 2 + 3),
-        (planned("continue", "a/one", "b/two", turns=3), 1 + 2),
+        (make_plan("consensus", "a/one", "b/two", rounds=1), 1),
+        (make_plan("consensus", "a/one", "b/two", rounds=2), 1 + 2 + 3),
+        (make_plan("continue", "a/one", "b/two", turns=3), 1 + 2),
     ],
 )
 def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: RunPlan, more: int) -> None:
     apart = sum(
-        (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(WORDS)) * line.calls
-        for who, line in zip(plan.participants, foreseen(plan).lines, strict=True)
+        (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(QUESTION_TEXT)) * line.calls
+        for who, line in zip(plan.participants, forecast_plan(plan).lines, strict=True)
     )
-    heard = foreseen(plan).input - apart
+    heard = forecast_plan(plan).input - apart
     assert heard // ANSWER_TOKENS == more, "names and instructions are short"
 
 
 def test_a_transcript_grows_with_every_round() -> None:
-    read = [foreseen(planned("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)]
+    read = [
+        forecast_plan(make_plan("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)
+    ]
     first, second, third = (new - old for old, new in zip([0, *read], read, strict=False))
     assert second - first >= 4 * ANSWER_TOKENS, "both read the two answers of the round before"
     assert third - second >= 4 * ANSWER_TOKENS
 
 
 def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
-    plan = planned("debate", "a/one", "b/two", "c/three")
-    assert foreseen(plan).input > foreseen(replace(plan, mode="consensus", rounds=2)).input
+    plan = make_plan("debate", "a/one", "b/two", "c/three")
+    assert forecast_plan(plan).input > forecast_plan(replace(plan, mode="consensus", rounds=2)).input
 
 
 def test_files_of_the_new_message_are_read_by_everybody() -> None:
-    plan = planned("parallel", "a/one", "b/two")
-    asked = said(WORDS)
+    plan = make_plan("parallel", "a/one", "b/two")
+    asked = make_message(QUESTION_TEXT)
     files = (Attachment(File("a.png", "image/png", b"")),) * 2
-    found = forecast_cost(plan, asked, (), a_dollar_a_token, {asked.id: files})
-    assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_PER_FILE
-    assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_PER_FILE
+    found = forecast_cost(plan, asked, (), one_dollar_per_token, {asked.id: files})
+    assert found.input - forecast_plan(plan).input == 2 * 2 * TOKENS_PER_FILE
+    assert found.cost - forecast_plan(plan).cost == 2 * 2 * TOKENS_PER_FILE
 
 
 def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
-    found = foreseen(planned("continue", "a/one", "b/two", turns=1, first=1), None)
+    found = forecast_plan(make_plan("continue", "a/one", "b/two", turns=1, first=1), None)
     assert [line.participant for line in found.lines] == ["beta"]
 
 
 def test_max_tokens_is_how_long_an_answer_may_be() -> None:
     brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
-    assert foreseen(RunPlan(mode="single", participants=(brief,))).output == 50
+    assert forecast_plan(RunPlan(mode="single", participants=(brief,))).output == 50
 
 
 def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
-    plan = planned("parallel", "a/one", "b/two")
-    before = foreseen(plan)
-    after = foreseen(
+    plan = make_plan("parallel", "a/one", "b/two")
+    before = forecast_plan(plan)
+    after = forecast_plan(
         plan,
-        WORDS,
-        said("x" * 400),
-        said("y" * 4000, audience=("beta",)),
-        said("z" * 4000, status="failed"),
-        said("w" * 40),
+        QUESTION_TEXT,
+        make_message("x" * 400),
+        make_message("y" * 4000, audience=("beta",)),
+        make_message("z" * 4000, status="failed"),
+        make_message("w" * 40),
     )
     more = [new.input - old.input for new, old in zip(after.lines, before.lines, strict=True)]
     assert more == [110, 1110]
@@ -137,46 +139,48 @@ def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
 @pytest.mark.parametrize(
     ("rules", "speakers", "made"),
     [
-        (Debate(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3}),
+        (DebateOptions(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3}),
         (
-            Debate(gate=True),
+            DebateOptions(gate=True),
             3,
             {"answer": 6, "gate": 1, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3},
         ),
-        (Debate(ranking=False, ledger=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
-        (Debate(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "ledger": 1}),
-        (Debate(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
+        (DebateOptions(ranking=False, ledger=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
+        (DebateOptions(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "ledger": 1}),
+        (DebateOptions(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
     ],
 )
-def test_a_debate_makes_the_calls_of_its_rules(rules: Debate, speakers: int, made: dict[str, int]) -> None:
-    found = foreseen(planned("debate", *["a/one"] * speakers, debate=rules))
-    assert purposes(found) == made
+def test_a_debate_makes_the_calls_of_its_rules(
+    rules: DebateOptions, speakers: int, made: dict[str, int]
+) -> None:
+    found = forecast_plan(make_plan("debate", *["a/one"] * speakers, debate=rules))
+    assert count_purposes(found) == made
 
 
 def test_a_lesson_is_all_its_turns_and_a_decision_where_the_rules_leave_a_choice() -> None:
-    rules = Directed(turns=4, trigger="alpha")
-    found = foreseen(planned("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
-    assert purposes(found) == {"answer": 4, "director": 3}
+    rules = DirectedOptions(turns=4, trigger="alpha")
+    found = forecast_plan(make_plan("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
+    assert count_purposes(found) == {"answer": 4, "director": 3}
     assert {line.model for line in found.lines if line.purpose == "director"} == {"c/cheap"}
-    alone = foreseen(planned("directed", "a/one", directed=rules))
-    assert purposes(alone) == {"answer": 1}
+    alone = forecast_plan(make_plan("directed", "a/one", directed=rules))
+    assert count_purposes(alone) == {"answer": 1}
 
 
 def test_in_a_debate_everybody_reads_everybody() -> None:
-    plan = planned("debate", "a/one", "b/two", "c/three")
-    blind = foreseen(replace(plan, mode="parallel"))
-    alpha = foreseen(plan).lines[0]
+    plan = make_plan("debate", "a/one", "b/two", "c/three")
+    blind = forecast_plan(replace(plan, mode="parallel"))
+    alpha = forecast_plan(plan).lines[0]
     assert alpha.calls == 2
     assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER_TOKENS, "its own first answer, too"
 
 
 def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
-    found = foreseen(
-        planned("debate", "a/one", "b/two", debate=Debate(lead="beta", gate=True), clerk="c/cheap")
+    found = forecast_plan(
+        make_plan("debate", "a/one", "b/two", debate=DebateOptions(lead="beta", gate=True), clerk="c/cheap")
     )
     models = {line.purpose: line.model for line in found.lines if line.purpose != "answer"}
     assert models == {"gate": "c/cheap", "synthesis": "b/two", "summary": "c/cheap", "ledger": "c/cheap"}
-    alone = foreseen(planned("debate", "a/one", "b/two", debate=Debate(lead="beta")))
+    alone = forecast_plan(make_plan("debate", "a/one", "b/two", debate=DebateOptions(lead="beta")))
     assert next(line.model for line in alone.lines if line.purpose == "summary") == "b/two"
 
 
@@ -184,7 +188,9 @@ def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
     def priced(model: str, _: Usage) -> float | None:
         return None if model == "b/two" else 0.5
 
-    found = forecast_cost(planned("consensus", "a/one", "b/two", "b/two"), said(WORDS), (), priced)
+    found = forecast_cost(
+        make_plan("consensus", "a/one", "b/two", "b/two"), make_message(QUESTION_TEXT), (), priced
+    )
     assert (found.cost, found.unknown) == (1.0, ("b/two",))
     assert [line.cost for line in found.lines] == [1.0, None, None]
 
@@ -195,5 +201,5 @@ def test_each_call_has_its_own_price() -> None:
     def priced(_: str, usage: Usage) -> float | None:
         return 1.0 if usage.input >= ANSWER_TOKENS else 0.1
 
-    found = forecast_cost(planned("continue", "a/one", turns=2), None, (), priced)
+    found = forecast_cost(make_plan("continue", "a/one", turns=2), None, (), priced)
     assert found.lines[0].cost == pytest.approx(1.1)

@@ -14,18 +14,18 @@ from moot.store.runs.approvals import Approvals
 from moot.types.accounts import Caller
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
 from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import SECONDS, listening
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, call_in, employ, start
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, listen_for_notifications
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, make_requested_call, register_workers
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-Following = AsyncGenerator[list[bytes], None]
+ChangeStream = AsyncGenerator[list[bytes], None]
 
 
 @pytest.fixture
 async def discussions(database: Database) -> Discussions:
-    await settle(database)
-    await employ(database, WORKER)
+    await create_accounts(database)
+    await register_workers(database, WORKER)
     return Discussions(database)
 
 
@@ -34,32 +34,35 @@ def changes(database: Database, discussions: Discussions) -> DiscussionChanges:
     return DiscussionChanges(discussions, Approvals(database))
 
 
-async def heard(following: Following) -> list[DiscussionEvent]:
+async def next_changes(stream: ChangeStream) -> list[DiscussionEvent]:
     """Wait for what is sent next, and read it as a page would."""
-    frames = await asyncio.wait_for(anext(following), SECONDS)
+    frames = await asyncio.wait_for(anext(stream), WAIT_TIMEOUT_SECONDS)
     assert all(frame.startswith(b"data: ") and frame.endswith(b"\n\n") for frame in frames)
     assert all(frame.count(b"\n") == 2 for frame in frames)
     return [msgspec.json.decode(frame[6:], type=DiscussionEvent) for frame in frames]
 
 
 async def test_first_comes_all_that_goes_on(database: Database, changes: DiscussionChanges) -> None:
-    run = await start(database, await discuss(database))
-    await start(database, await discuss(database, BERT), owner=BERT)
+    run = await create_run(database, await create_discussion(database))
+    await create_run(database, await create_discussion(database, BERT), owner=BERT)
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        assert await heard(following) == [Activity((run,))]
+        assert await next_changes(following) == [Activity((run,))]
 
 
 @ON_BOTH_DATABASES
 async def test_then_comes_whatever_changes(database: Database, changes: DiscussionChanges) -> None:
-    first, second = await discuss(database), await discuss(database)
-    run = await start(database, second)
+    first, second = await create_discussion(database), await create_discussion(database)
+    run = await create_run(database, second)
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
+        await next_changes(following)
         changes.on_notify(f"{ANNA} {second.id}")
-        assert await heard(following) == [DiscussionChanged(second, (run,))]
+        assert await next_changes(following) == [DiscussionChanged(second, (run,))]
         changes.on_notify(f"{ANNA} {second.id}")
         changes.on_notify(f"{ANNA} {first.id}")
-        assert await heard(following) == [DiscussionChanged(second, (run,)), DiscussionChanged(first, ())]
+        assert await next_changes(following) == [
+            DiscussionChanged(second, (run,)),
+            DiscussionChanged(first, ()),
+        ]
 
 
 @ON_BOTH_DATABASES
@@ -67,22 +70,22 @@ async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or
     database: Database, changes: DiscussionChanges
 ) -> None:
     permissions = Approvals(database)
-    known = await discuss(database)
-    run = await start(database, known)
-    call = call_in(run)
+    known = await create_discussion(database)
+    run = await create_run(database, known)
+    call = make_requested_call(run)
     database.subscribe("moot_changes", changes.on_notify)
-    async with listening(database), aclosing(changes.stream_frames(ANNA)) as following:
-        assert await heard(following) == [Activity((run,))]
+    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as following:
+        assert await next_changes(following) == [Activity((run,))]
         await permissions.request_approval(call)
-        assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        assert await next_changes(following) == [DiscussionChanged(known, (run,), (run.id,))]
         async with aclosing(changes.stream_frames(ANNA)) as later:
-            assert await heard(later) == [Activity((run,), (run.id,))]
+            assert await next_changes(later) == [Activity((run,), (run.id,))]
         await permissions.resolve_approval(CALLER, run.id, "call_1", "allow")
-        assert await heard(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
         await permissions.request_approval(replace(call, id="call_2"))
-        assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        assert await next_changes(following) == [DiscussionChanged(known, (run,), (run.id,))]
         await permissions.withdraw_run_requests(run.id)
-        assert await heard(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
@@ -90,65 +93,65 @@ async def test_what_is_done_to_a_discussion_reaches_its_watchers(
     database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
     database.subscribe("moot_changes", changes.on_notify)
-    known = await discuss(database)
-    async with listening(database), aclosing(changes.stream_frames(ANNA)) as following:
-        assert await heard(following) == [Activity(())]
+    known = await create_discussion(database)
+    async with listen_for_notifications(database), aclosing(changes.stream_frames(ANNA)) as following:
+        assert await next_changes(following) == [Activity(())]
         renamed = await discussions.update_discussion(ANNA, known.id, {"title": "Chairs"})
-        assert await heard(following) == [DiscussionChanged(renamed, ())]
+        assert await next_changes(following) == [DiscussionChanged(renamed, ())]
         await discussions.delete_discussion(ANNA, known.id)
-        assert await heard(following) == [DiscussionDeleted(known.id)]
+        assert await next_changes(following) == [DiscussionDeleted(known.id)]
 
 
 async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: DiscussionChanges) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
+        await next_changes(following)
         changes.on_notify(f"{ANNA} dis_gone")
-        assert await heard(following) == [DiscussionDeleted("dis_gone")]
+        assert await next_changes(following) == [DiscussionDeleted("dis_gone")]
 
 
 @ON_BOTH_DATABASES
 async def test_nobody_hears_of_another_tenants_changes(
     database: Database, changes: DiscussionChanges
 ) -> None:
-    mine, theirs = await discuss(database, ANNA), await discuss(database, BERT)
+    mine, theirs = await create_discussion(database, ANNA), await create_discussion(database, BERT)
     async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
-        await heard(anna)
-        await heard(bert)
+        await next_changes(anna)
+        await next_changes(bert)
         changes.on_notify(f"{BERT} {theirs.id}")
         changes.on_notify(f"{ANNA} {mine.id}")
-        assert await heard(anna) == [DiscussionChanged(mine, ())]
-        assert await heard(bert) == [DiscussionChanged(theirs, ())]
+        assert await next_changes(anna) == [DiscussionChanged(mine, ())]
+        assert await next_changes(bert) == [DiscussionChanged(theirs, ())]
 
 
 async def test_every_watcher_of_a_tenant_hears_of_a_change(
     database: Database, changes: DiscussionChanges
 ) -> None:
-    known = await discuss(database)
+    known = await create_discussion(database)
     async with aclosing(changes.stream_frames(ANNA)) as one, aclosing(changes.stream_frames(ANNA)) as other:
-        await heard(one)
-        await heard(other)
+        await next_changes(one)
+        await next_changes(other)
         changes.on_notify(f"{ANNA} {known.id}")
-        assert await heard(one) == await heard(other) == [DiscussionChanged(known, ())]
+        assert await next_changes(one) == await next_changes(other) == [DiscussionChanged(known, ())]
 
 
 async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
     database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
-    known = await discuss(database)
+    known = await create_discussion(database)
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
+        await next_changes(following)
         for number in range(3):
             now = await discussions.update_discussion(ANNA, known.id, {"title": f"Title {number}"})
             changes.on_notify(f"{ANNA} {known.id}")
-        assert await heard(following) == [DiscussionChanged(now, ())]
+        assert await next_changes(following) == [DiscussionChanged(now, ())]
 
 
 async def test_as_many_changes_as_may_wait_are_all_told(changes: DiscussionChanges) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
+        await next_changes(following)
         for number in range(MAX_PENDING_IDS):
             changes.on_notify(f"{ANNA} dis_{number}")
-        assert await heard(following) == [
+        assert await next_changes(following) == [
             DiscussionDeleted(f"dis_{number}") for number in range(MAX_PENDING_IDS)
         ]
 
@@ -156,16 +159,16 @@ async def test_as_many_changes_as_may_wait_are_all_told(changes: DiscussionChang
 async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
     database: Database, changes: DiscussionChanges
 ) -> None:
-    known = await discuss(database)
+    known = await create_discussion(database)
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
-        run = await start(database, known)
+        await next_changes(following)
+        run = await create_run(database, known)
         for number in range(MAX_PENDING_IDS + 1):
             changes.on_notify(f"{ANNA} dis_{number}")
         changes.on_notify(f"{ANNA} {known.id}")
-        assert await heard(following) == [Activity((run,))]
+        assert await next_changes(following) == [Activity((run,))]
         changes.on_notify(f"{ANNA} {known.id}")
-        assert await heard(following) == [DiscussionChanged(known, (run,))]
+        assert await next_changes(following) == [DiscussionChanged(known, (run,))]
 
 
 @ON_BOTH_DATABASES
@@ -173,13 +176,13 @@ async def test_where_changes_may_have_been_missed_all_start_again(
     database: Database, changes: DiscussionChanges
 ) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
-        await heard(anna)
-        await heard(bert)
-        run = await start(database, await discuss(database))
+        await next_changes(anna)
+        await next_changes(bert)
+        run = await create_run(database, await create_discussion(database))
         changes.on_notify(f"{BERT} dis_gone")
         changes.on_gap()
-        assert await heard(anna) == [Activity((run,))]
-        assert await heard(bert) == [Activity(())]
+        assert await next_changes(anna) == [Activity((run,))]
+        assert await next_changes(bert) == [Activity(())]
 
 
 async def test_while_nothing_changes_a_sign_of_life_is_sent(
@@ -187,19 +190,19 @@ async def test_while_nothing_changes_a_sign_of_life_is_sent(
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
     async with aclosing(changes.stream_frames(ANNA)) as following:
-        await heard(following)
-        assert [await heard(following), await heard(following)] == [[], []]
+        await next_changes(following)
+        assert [await next_changes(following), await next_changes(following)] == [[], []]
         changes.on_notify(f"{ANNA} dis_gone")
-        assert await heard(following) == [DiscussionDeleted("dis_gone")]
+        assert await next_changes(following) == [DiscussionDeleted("dis_gone")]
 
 
 async def test_whoever_leaves_is_not_remembered(changes: DiscussionChanges) -> None:
     staying, leaving = changes.stream_frames(ANNA), changes.stream_frames(ANNA)
-    await heard(staying)
-    await heard(leaving)
+    await next_changes(staying)
+    await next_changes(leaving)
     await leaving.aclose()
     changes.on_notify(f"{ANNA} dis_gone")
-    assert await heard(staying) == [DiscussionDeleted("dis_gone")]
+    assert await next_changes(staying) == [DiscussionDeleted("dis_gone")]
     await staying.aclose()
     assert changes._watchers == {}
     changes.on_notify(f"{ANNA} dis_gone")
@@ -209,7 +212,7 @@ async def test_whoever_leaves_is_not_remembered(changes: DiscussionChanges) -> N
 
 async def test_whoever_is_cut_off_while_waiting_is_not_remembered(changes: DiscussionChanges) -> None:
     following = changes.stream_frames(ANNA)
-    await heard(following)
+    await next_changes(following)
     waiting = asyncio.ensure_future(anext(following))
     await asyncio.sleep(0)
     waiting.cancel()

@@ -16,38 +16,38 @@ from moot.store.runs.event_log import EventLog, RunProgress
 from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
 from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import eventually
-from tests.store.running import first_run
+from tests.store.hearing import wait_until
+from tests.store.running import prepare_leased_run
 
 RUN = "run_1"
 DELTA = '{"type":"text_delta","n":%d}'
 END = '{"type":"run_ended","n":%d}'
 
 
-class Shelf(EventLog):
+class MemoryEventLog(EventLog):
     """A log in memory that takes its time: what it returns is what was there when it was asked."""
 
     def __init__(self) -> None:
         self.bodies: list[str] = []
-        self.slowness = 0
-        self.away = False
-        self.answers = asyncio.Event()
-        self.answers.set()
-        self.reads = self.looks = 0
+        self.delay_steps = 0
+        self.is_unavailable = False
+        self.can_answer = asyncio.Event()
+        self.can_answer.set()
+        self.read_count = self.poll_count = 0
 
     async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
-        self.reads += 1
-        if self.away:
+        self.read_count += 1
+        if self.is_unavailable:
             raise DatabaseUnavailable("away")
         page = list(enumerate(self.bodies, 1))[after : after + stored.EVENTS_PER_PAGE]
-        for _ in range(self.slowness):
+        for _ in range(self.delay_steps):
             await asyncio.sleep(0)
-        await self.answers.wait()
+        await self.can_answer.wait()
         return page
 
     async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
-        self.looks += 1
-        if self.away:
+        self.poll_count += 1
+        if self.is_unavailable:
             raise DatabaseUnavailable("away")
         return {RUN: len(self.bodies)} if RUN in runs else {}
 
@@ -55,45 +55,45 @@ class Shelf(EventLog):
         return decode_signal("we", signal)
 
 
-class Writer:
+class EventPublisher:
     """Adds to a shelf, and tells readers of it in one way or another."""
 
-    def __init__(self, shelf: Shelf, feeds: EventHub) -> None:
-        self.shelf = shelf
-        self.feeds = feeds
+    def __init__(self, event_log: MemoryEventLog, event_hub: EventHub) -> None:
+        self.event_log = event_log
+        self.event_hub = event_hub
 
-    def add(self, count: int, how: str, body: str = DELTA) -> None:
-        first = len(self.shelf.bodies) + 1
+    def add_events(self, count: int, source: str, body: str = DELTA) -> None:
+        first = len(self.event_log.bodies) + 1
         new = [body % number for number in range(first, first + count)]
-        self.shelf.bodies += new
-        match how:
+        self.event_log.bodies += new
+        match source:
             case "here":
-                self.feeds.publish(RUN, first, new)
+                self.event_hub.publish(RUN, first, new)
             case "elsewhere":
-                self.feeds.on_notify(f"them,run_0:7,{RUN}:{len(self.shelf.bodies)}")
+                self.event_hub.on_notify(f"them,run_0:7,{RUN}:{len(self.event_log.bodies)}")
             case "in silence":
                 pass
 
 
-class Reader:
+class RecordingSubscriber:
     """Reads from a number on, and notes the numbers that it got."""
 
-    def __init__(self, feeds: EventHub, start: int, standing: RunProgress | None = None) -> None:
+    def __init__(self, event_hub: EventHub, start: int, progress: RunProgress | None = None) -> None:
         self.start = start
-        self.got: list[int] = []
-        self.task = asyncio.create_task(self._read(feeds.subscribe(RUN, start, standing)))
+        self.received_seqs: list[int] = []
+        self.task = asyncio.create_task(self._read(event_hub.subscribe(RUN, start, progress)))
 
     async def _read(self, stream: AsyncGenerator[list[bytes], None]) -> None:
         async with aclosing(stream):
             async for frames in stream:
-                self.got += [number(frame) for frame in frames]
+                self.received_seqs += [frame_seq(frame) for frame in frames]
 
-    async def leave(self) -> None:
+    async def unsubscribe(self) -> None:
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 
 
-def number(frame: bytes) -> int:
+def frame_seq(frame: bytes) -> int:
     """Check a frame, and return its number."""
     id, data, *rest = frame.split(b"\n")
     assert data.endswith(b'"n":%d}' % int(id.removeprefix(b"id: ")))
@@ -101,17 +101,17 @@ def number(frame: bytes) -> int:
     return int(id.removeprefix(b"id: "))
 
 
-def whole(reader: Reader, upto: int) -> bool:
-    return reader.got == list(range(reader.start + 1, upto + 1))
+def has_all_events(subscriber: RecordingSubscriber, last_seq: int) -> bool:
+    return subscriber.received_seqs == list(range(subscriber.start + 1, last_seq + 1))
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remember little, and read little at a time, so that few events are many."""
-    shrink(monkeypatch)
+    shrink_buffers(monkeypatch)
 
 
-def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+def shrink_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_BUFFERED_FRAMES", 5)
     monkeypatch.setattr(stored, "EVENTS_PER_PAGE", 3)
 
@@ -131,194 +131,194 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
     steps: list[tuple[str, int]], slowness: int, end: str
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        shrink(monkeypatch)
-        shelf = Shelf()
-        shelf.slowness = slowness
+        shrink_buffers(monkeypatch)
+        shelf = MemoryEventLog()
+        shelf.delay_steps = slowness
         feeds = EventHub(shelf)
-        writer = Writer(shelf, feeds)
-        readers: list[Reader] = []
+        writer = EventPublisher(shelf, feeds)
+        readers: list[RecordingSubscriber] = []
         for step, count in steps:
             match step:
                 case "join":
-                    readers.append(Reader(feeds, min(count, len(shelf.bodies))))
+                    readers.append(RecordingSubscriber(feeds, min(count, len(shelf.bodies))))
                 case "leave" if readers:
                     gone = readers.pop(count % len(readers))
-                    await gone.leave()
-                    assert whole(gone, gone.start + len(gone.got))
+                    await gone.unsubscribe()
+                    assert has_all_events(gone, gone.start + len(gone.received_seqs))
                 case "look":
                     await feeds.poll()
                 case "rest":
                     for _ in range(count):
                         await asyncio.sleep(0)
                 case "here" | "elsewhere" | "in silence":
-                    writer.add(count, step)
-        writer.add(1, end, END)
+                    writer.add_events(count, step)
+        writer.add_events(1, end, END)
         async with asyncio.timeout(60):
             await asyncio.gather(*(reader.task for reader in readers))
-        assert all(whole(reader, len(shelf.bodies)) for reader in readers)
+        assert all(has_all_events(reader, len(shelf.bodies)) for reader in readers)
         assert feeds._streams == {}
 
 
 @asynccontextmanager
-async def reading(
-    feeds: EventHub, *starts: int, standing: RunProgress | None = None
-) -> AsyncIterator[list[Reader]]:
+async def open_subscribers(
+    event_hub: EventHub, *starts: int, progress: RunProgress | None = None
+) -> AsyncIterator[list[RecordingSubscriber]]:
     """Let readers come, and wait for news; what was read until then is not counted."""
-    readers = [Reader(feeds, start, standing) for start in starts]
+    readers = [RecordingSubscriber(event_hub, start, progress) for start in starts]
     try:
         await asyncio.sleep(0.01)
-        if isinstance(feeds._events, Shelf):
-            feeds._events.reads = 0
+        if isinstance(event_hub._events, MemoryEventLog):
+            event_hub._events.read_count = 0
         yield readers
     finally:
         for reader in readers:
-            await reader.leave()
+            await reader.unsubscribe()
 
 
 async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, *[0] * 20) as readers:
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, *[0] * 20) as readers:
         for _ in range(50):
-            writer.add(2, "here")
+            writer.add_events(2, "here")
             await asyncio.sleep(0)
-        await eventually(lambda: all(whole(reader, 100) for reader in readers))
-        assert shelf.reads == 0
+        await wait_until(lambda: all(has_all_events(reader, 100) for reader in readers))
+        assert shelf.read_count == 0
 
 
 async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None:
-    shelf = Shelf()
-    shelf.slowness = 3
+    shelf = MemoryEventLog()
+    shelf.delay_steps = 3
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, *[0] * 20) as readers:
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, *[0] * 20) as readers:
         for upto in (2, 4, 6):
-            writer.add(2, "elsewhere")
-            await eventually(lambda: all(whole(reader, upto) for reader in readers))  # noqa: B023 - at once
-        assert shelf.reads == 3
+            writer.add_events(2, "elsewhere")
+            await wait_until(lambda: all(has_all_events(reader, upto) for reader in readers))  # noqa: B023 - at once
+        assert shelf.read_count == 3
 
 
 async def test_a_look_asks_the_database_once_for_all_runs() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    async with reading(feeds, *[0] * 20) as readers:
+    async with open_subscribers(feeds, *[0] * 20) as readers:
         await feeds.poll()
         await asyncio.sleep(0.01)
-        assert (shelf.looks, shelf.reads) == (1, 0)
-        Writer(shelf, feeds).add(3, "in silence")
+        assert (shelf.poll_count, shelf.read_count) == (1, 0)
+        EventPublisher(shelf, feeds).add_events(3, "in silence")
         await feeds.poll()
-        await eventually(lambda: all(whole(reader, 3) for reader in readers))
-        assert (shelf.looks, shelf.reads) == (2, 1)
-        Writer(shelf, feeds).add(1, "here")
+        await wait_until(lambda: all(has_all_events(reader, 3) for reader in readers))
+        assert (shelf.poll_count, shelf.read_count) == (2, 1)
+        EventPublisher(shelf, feeds).add_events(1, "here")
         await feeds.poll()
-        assert shelf.looks == 2
+        assert shelf.poll_count == 2
 
 
 async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    async with reading(feeds, 0) as (reader,):
+    async with open_subscribers(feeds, 0) as (reader,):
         feeds.on_notify(f"we,{RUN}:1")
         await asyncio.sleep(0.01)
-        assert shelf.reads == 0
-        Writer(shelf, feeds).add(1, "here")
-        await eventually(lambda: whole(reader, 1))
-        assert shelf.reads == 0
+        assert shelf.read_count == 0
+        EventPublisher(shelf, feeds).add_events(1, "here")
+        await wait_until(lambda: has_all_events(reader, 1))
+        assert shelf.read_count == 0
 
 
 async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    async with reading(feeds, 0) as (reader,):
+    async with open_subscribers(feeds, 0) as (reader,):
         feeds.on_notify(f"them,{RUN}:7")
         await asyncio.sleep(0.01)
-        assert shelf.reads == 1
-        Writer(shelf, feeds).add(2, "here")
-        await eventually(lambda: whole(reader, 2))
+        assert shelf.read_count == 1
+        EventPublisher(shelf, feeds).add_events(2, "here")
+        await wait_until(lambda: has_all_events(reader, 2))
 
 
 async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
-    shelf = Shelf()
-    Writer(shelf, feeds := EventHub(shelf)).add(3, "in silence")
-    shelf.away = True
-    async with reading(feeds, 0) as (reader,):
-        await eventually(lambda: shelf.reads > 2)
+    shelf = MemoryEventLog()
+    EventPublisher(shelf, feeds := EventHub(shelf)).add_events(3, "in silence")
+    shelf.is_unavailable = True
+    async with open_subscribers(feeds, 0) as (reader,):
+        await wait_until(lambda: shelf.read_count > 2)
         assert not reader.task.done()
-        shelf.away = False
-        await eventually(lambda: whole(reader, 3))
+        shelf.is_unavailable = False
+        await wait_until(lambda: has_all_events(reader, 3))
 
 
 async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (reader,):
-        shelf.answers.clear()
-        writer.add(2, "elsewhere")
-        await eventually(lambda: shelf.reads == 1)
-        writer.add(2, "elsewhere")
-        shelf.answers.set()
-        await eventually(lambda: whole(reader, 4))
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, 0) as (reader,):
+        shelf.can_answer.clear()
+        writer.add_events(2, "elsewhere")
+        await wait_until(lambda: shelf.read_count == 1)
+        writer.add_events(2, "elsewhere")
+        shelf.can_answer.set()
+        await wait_until(lambda: has_all_events(reader, 4))
 
 
 @pytest.mark.usefixtures("small")
 async def test_more_than_a_page_that_another_process_wrote_comes_without_another_signal() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    async with reading(feeds, 0) as (reader,):
-        Writer(shelf, feeds).add(20, "elsewhere")
-        await eventually(lambda: whole(reader, 20))
+    async with open_subscribers(feeds, 0) as (reader,):
+        EventPublisher(shelf, feeds).add_events(20, "elsewhere")
+        await wait_until(lambda: has_all_events(reader, 20))
 
 
 async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_along() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, 0, 0) as (first, second):
-        shelf.answers.clear()
-        writer.add(1, "elsewhere")
-        await eventually(lambda: shelf.reads == 1)
-        await first.leave()
-        shelf.answers.set()
-        await eventually(lambda: whole(second, 1))
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, 0, 0) as (first, second):
+        shelf.can_answer.clear()
+        writer.add_events(1, "elsewhere")
+        await wait_until(lambda: shelf.read_count == 1)
+        await first.unsubscribe()
+        shelf.can_answer.set()
+        await wait_until(lambda: has_all_events(second, 1))
 
 
 async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     looking = asyncio.create_task(feeds.poll_forever())
-    async with reading(feeds, 0) as (reader,):
-        Writer(shelf, feeds).add(3, "in silence")
-        await eventually(lambda: whole(reader, 3))
+    async with open_subscribers(feeds, 0) as (reader,):
+        EventPublisher(shelf, feeds).add_events(3, "in silence")
+        await wait_until(lambda: has_all_events(reader, 3))
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
 
 
 @pytest.mark.usefixtures("small")
 async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    writer.add(1, "in silence")
+    writer = EventPublisher(shelf, feeds)
+    writer.add_events(1, "in silence")
     async with aclosing(feeds.subscribe(RUN, 0)) as slow:
-        got = [number(frame) for frame in await anext(slow)]
+        got = [frame_seq(frame) for frame in await anext(slow)]
         for _ in range(50):
-            writer.add(2, "here")
+            writer.add_events(2, "here")
         assert len(feeds._streams[RUN]._frames) == 5
-        writer.add(1, "here", END)
+        writer.add_events(1, "here", END)
         async for frames in slow:
             assert len(frames) <= 5
-            got += [number(frame) for frame in frames]
+            got += [frame_seq(frame) for frame in frames]
     assert got == list(range(1, 103))
 
 
 async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there() -> None:
-    feeds = EventHub(Shelf())
+    feeds = EventHub(MemoryEventLog())
     async with aclosing(feeds.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
@@ -328,96 +328,96 @@ async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there(
 
 
 async def test_it_says_so_while_the_database_is_away_too() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with aclosing(feeds.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
-        shelf.away = True
+        shelf.is_unavailable = True
         await feeds.poll()
         assert await waiting == []
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
 async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    Writer(shelf, feeds).add(9, "in silence")
-    Writer(shelf, feeds).add(1, "in silence", END)
-    async with reading(feeds, start) as (reader,), asyncio.timeout(60):
+    EventPublisher(shelf, feeds).add_events(9, "in silence")
+    EventPublisher(shelf, feeds).add_events(1, "in silence", END)
+    async with open_subscribers(feeds, start) as (reader,), asyncio.timeout(60):
         await reader.task
-        assert whole(reader, 10)
+        assert has_all_events(reader, 10)
 
 
 @pytest.mark.usefixtures("small")
 async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (ahead,), asyncio.timeout(60):
-        writer.add(20, "here")
-        await eventually(lambda: whole(ahead, 20))
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, 0) as (ahead,), asyncio.timeout(60):
+        writer.add_events(20, "here")
+        await wait_until(lambda: has_all_events(ahead, 20))
         shelf.bodies.clear()
-        behind = Reader(feeds, 3)
+        behind = RecordingSubscriber(feeds, 3)
         await behind.task
-        assert behind.got == []
+        assert behind.received_seqs == []
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("start", [0, 5, 7])
 async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: int) -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    writer.add(6, "in silence")
-    writer.add(1, "in silence", END)
-    writer.add(2, "in silence")
+    writer = EventPublisher(shelf, feeds)
+    writer.add_events(6, "in silence")
+    writer.add_events(1, "in silence", END)
+    writer.add_events(2, "in silence")
     async with (
-        reading(feeds, start, standing=RunProgress(live=True, last_seq=9)) as (reader,),
+        open_subscribers(feeds, start, standing=RunProgress(live=True, last_seq=9)) as (reader,),
         asyncio.timeout(60),
     ):
-        await eventually(lambda: whole(reader, 9))
+        await wait_until(lambda: has_all_events(reader, 9))
         assert not reader.task.done()
-        writer.add(1, "here", END)
+        writer.add_events(1, "here", END)
         await reader.task
-        assert whole(reader, 10)
+        assert has_all_events(reader, 10)
 
 
 async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_have_seen_its_end() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (slow,), asyncio.timeout(60):
-        writer.add(1, "here", END)
-        again = Reader(feeds, 1, RunProgress(live=True, last_seq=1))
-        await eventually(lambda: feeds._streams[RUN].readers >= 1)
-        writer.add(1, "here")
-        writer.add(1, "here", END)
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, 0) as (slow,), asyncio.timeout(60):
+        writer.add_events(1, "here", END)
+        again = RecordingSubscriber(feeds, 1, RunProgress(live=True, last_seq=1))
+        await wait_until(lambda: feeds._streams[RUN].readers >= 1)
+        writer.add_events(1, "here")
+        writer.add_events(1, "here", END)
         await again.task
-        assert again.got == [2, 3]
+        assert again.received_seqs == [2, 3]
         await slow.task
 
 
 async def test_words_that_look_like_the_end_are_not_the_end() -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (reader,):
-        writer.add(1, "here", '{"type":"text_delta","text":"{\\"type\\":\\"run_ended\\"","n":%d}')
-        writer.add(1, "here")
-        await eventually(lambda: whole(reader, 2))
+    writer = EventPublisher(shelf, feeds)
+    async with open_subscribers(feeds, 0) as (reader,):
+        writer.add_events(1, "here", '{"type":"text_delta","text":"{\\"type\\":\\"run_ended\\"","n":%d}')
+        writer.add_events(1, "here")
+        await wait_until(lambda: has_all_events(reader, 2))
         assert not reader.task.done()
 
 
 async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -> None:
     before = telemetry.EVENT_READERS._value.get()
-    feeds = EventHub(Shelf())
+    feeds = EventHub(MemoryEventLog())
     one, other = feeds.subscribe("run_a", 0), feeds.subscribe("run_b", 0)
     waiting = [asyncio.ensure_future(anext(stream)) for stream in (one, other)]
     await asyncio.sleep(0.01)
     assert telemetry.EVENT_READERS._value.get() == before + 2
     feeds.publish("run_a", 1, [DELTA % 1])
-    assert [number(frame) for frame in await waiting[0]] == [1]
+    assert [frame_seq(frame) for frame in await waiting[0]] == [1]
     assert not waiting[1].done()
     waiting[1].cancel()
     await asyncio.gather(waiting[1], return_exceptions=True)
@@ -430,7 +430,7 @@ async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -
 
 
 async def test_an_event_is_turned_into_bytes_once() -> None:
-    feeds = EventHub(Shelf())
+    feeds = EventHub(MemoryEventLog())
     streams = [feeds.subscribe(RUN, 0) for _ in range(2)]
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0.01)
@@ -444,14 +444,14 @@ async def test_an_event_is_turned_into_bytes_once() -> None:
 
 @ON_BOTH_DATABASES
 async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) -> None:
-    claim, log = await first_run(database), EventLog(database)
+    claim, log = await prepare_leased_run(database), EventLog(database)
     feeds = EventHub(log)
     at = 0
 
     async def write(count: int, body: str = DELTA) -> None:
         nonlocal at
         bodies = [body % number for number in range(at + 1, at + count + 1)]
-        await log.write_entries([_entry(claim, at + 1, bodies)])
+        await log.write_entries([_log_entry(claim, at + 1, bodies)])
         at += count
         if at % 2:
             feeds.publish(claim.run, at - count + 1, bodies)
@@ -464,7 +464,7 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
         got[start] = []
         async with aclosing(feeds.subscribe(claim.run, start)) as stream:
             async for frames in stream:
-                got[start] += [number(frame) for frame in frames]
+                got[start] += [frame_seq(frame) for frame in frames]
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         for turn in range(12):
@@ -475,23 +475,23 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
         assert numbers == list(range(start + 1, at + 1))
 
 
-def _entry(claim: RunLease, first: int, bodies: list[str]) -> EventLogEntry:
-    return EventLogEntry(claim, first, bodies)
+def _log_entry(lease: RunLease, first: int, bodies: list[str]) -> EventLogEntry:
+    return EventLogEntry(lease, first, bodies)
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("start", [0, 3, 6, 7])
 async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: int) -> None:
-    shelf = Shelf()
+    shelf = MemoryEventLog()
     feeds = EventHub(shelf)
-    writer = Writer(shelf, feeds)
-    writer.add(6, "in silence")
-    writer.add(1, "in silence", END)
+    writer = EventPublisher(shelf, feeds)
+    writer.add_events(6, "in silence")
+    writer.add_events(1, "in silence", END)
     tried_again = RunProgress(live=True, last_seq=7)
-    async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
-        await eventually(lambda: all(whole(reader, 7) for reader in readers))
+    async with open_subscribers(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
+        await wait_until(lambda: all(has_all_events(reader, 7) for reader in readers))
         assert not any(reader.task.done() for reader in readers)
-        writer.add(1, "here")
-        writer.add(1, "here", END)
+        writer.add_events(1, "here")
+        writer.add_events(1, "here", END)
         await asyncio.gather(*(reader.task for reader in readers))
-        assert all(whole(reader, 9) for reader in readers)
+        assert all(has_all_events(reader, 9) for reader in readers)

@@ -8,95 +8,95 @@ from hypothesis import strategies as st
 
 from moot.engine.events.subscription import FrameStream, StreamMerger
 from moot.types.errors import DatabaseUnavailable
-from tests.store.hearing import SECONDS, eventually
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
 
 
-class Source:
+class ScriptedSource:
     """A stream that brings what a test tells it to; it knows how much was asked for, and whether it was closed."""
 
     def __init__(self, *batches: list[bytes]) -> None:
-        self.coming: asyncio.Queue[list[bytes] | Exception | None] = asyncio.Queue()
-        self.brought = 0
+        self.queue: asyncio.Queue[list[bytes] | Exception | None] = asyncio.Queue()
+        self.batches_read = 0
         self.closed = False
         for batch in batches:
-            self.coming.put_nowait(batch)
+            self.queue.put_nowait(batch)
 
     async def stream(self) -> FrameStream:
         try:
-            while (some := await self.coming.get()) is not None:
+            while (some := await self.queue.get()) is not None:
                 if isinstance(some, Exception):
                     raise some
-                self.brought += 1
+                self.batches_read += 1
                 yield some
         finally:
             self.closed = True
 
 
-async def taken(flow: FrameStream) -> list[bytes]:
-    return await asyncio.wait_for(anext(flow), SECONDS)
+async def next_batch(merged: FrameStream) -> list[bytes]:
+    return await asyncio.wait_for(anext(merged), WAIT_TIMEOUT_SECONDS)
 
 
 async def test_what_streams_brought_meanwhile_is_taken_together() -> None:
-    one, confluence = Source([b"a1"]), StreamMerger()
+    one, confluence = ScriptedSource([b"a1"]), StreamMerger()
     async with aclosing(confluence.merge_streams(one.stream())) as flow:
-        assert await taken(flow) == [b"a1"]
-        others = [Source([b"b1", b"b2"], [b"b3"]), Source([b"c1"])]
+        assert await next_batch(flow) == [b"a1"]
+        others = [ScriptedSource([b"b1", b"b2"], [b"b3"]), ScriptedSource([b"c1"])]
         for other in others:
             confluence.add_stream(other.stream())
-        await eventually(lambda: all(other.brought for other in others))
-        assert await taken(flow) == [b"b1", b"b2", b"c1"]
-        assert await taken(flow) == [b"b3"]
+        await wait_until(lambda: all(other.batches_read for other in others))
+        assert await next_batch(flow) == [b"b1", b"b2", b"c1"]
+        assert await next_batch(flow) == [b"b3"]
 
 
 async def test_a_sign_of_life_is_passed_on() -> None:
-    async with aclosing(StreamMerger().merge_streams(Source([], [b"a"]).stream())) as flow:
-        assert [await taken(flow), await taken(flow)] == [[], [b"a"]]
+    async with aclosing(StreamMerger().merge_streams(ScriptedSource([], [b"a"]).stream())) as flow:
+        assert [await next_batch(flow), await next_batch(flow)] == [[], [b"a"]]
 
 
 async def test_a_stream_may_come_while_others_flow_and_a_silent_one_holds_up_nobody() -> None:
-    silent, late = Source(), Source([b"b1"], [b"b2"])
+    silent, late = ScriptedSource(), ScriptedSource([b"b1"], [b"b2"])
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(silent.stream())) as flow:
-        waiting = asyncio.ensure_future(taken(flow))
+        waiting = asyncio.ensure_future(next_batch(flow))
         await asyncio.sleep(0)
         confluence.add_stream(late.stream())
         assert await waiting == [b"b1"]
-        assert await taken(flow) == [b"b2"]
+        assert await next_batch(flow) == [b"b2"]
 
 
 async def test_it_ends_when_all_have_ended() -> None:
-    one, other = Source([b"a"]), Source([b"b"])
+    one, other = ScriptedSource([b"a"]), ScriptedSource([b"b"])
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(one.stream())) as flow:
-        assert await taken(flow) == [b"a"]
+        assert await next_batch(flow) == [b"a"]
         confluence.add_stream(other.stream())
-        one.coming.put_nowait(None)
-        assert await taken(flow) == [b"b"]
-        other.coming.put_nowait(None)
+        one.queue.put_nowait(None)
+        assert await next_batch(flow) == [b"b"]
+        other.queue.put_nowait(None)
         with pytest.raises(StopAsyncIteration):
-            await taken(flow)
+            await next_batch(flow)
 
 
 async def test_of_a_reader_that_does_not_read_one_batch_of_every_stream_waits() -> None:
-    sources = [Source(*([b"x"] for _ in range(50))) for _ in range(3)]
+    sources = [ScriptedSource(*([b"x"] for _ in range(50))) for _ in range(3)]
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(sources[0].stream())) as flow:
-        assert await taken(flow) == [b"x"]
+        assert await next_batch(flow) == [b"x"]
         for source in sources[1:]:
             confluence.add_stream(source.stream())
         for _ in range(100):
             await asyncio.sleep(0)
-        assert [source.brought for source in sources] == [1, 1, 1]
+        assert [source.batches_read for source in sources] == [1, 1, 1]
 
 
 async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
-    failing, other = Source(), Source()
+    failing, other = ScriptedSource(), ScriptedSource()
     confluence = StreamMerger()
     confluence.add_stream(other.stream())
     async with aclosing(confluence.merge_streams(failing.stream())) as flow:
-        failing.coming.put_nowait(DatabaseUnavailable("away"))
+        failing.queue.put_nowait(DatabaseUnavailable("away"))
         with pytest.raises(DatabaseUnavailable, match="away"):
-            await taken(flow)
+            await next_batch(flow)
         assert failing.closed
         assert other.closed
 
@@ -104,9 +104,9 @@ async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
 @pytest.mark.parametrize("waiting", [True, False])
 async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
     before = asyncio.all_tasks()
-    one, other, confluence = Source([b"a"]), Source(), StreamMerger()
+    one, other, confluence = ScriptedSource([b"a"]), ScriptedSource(), StreamMerger()
     flow = confluence.merge_streams(one.stream())
-    await taken(flow)
+    await next_batch(flow)
     confluence.add_stream(other.stream())
     if waiting:
         reading = asyncio.ensure_future(anext(flow))
@@ -115,8 +115,8 @@ async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
         with pytest.raises(asyncio.CancelledError):
             await reading
     else:
-        other.coming.put_nowait([b"b"])
-        await eventually(lambda: other.brought == 1)
+        other.queue.put_nowait([b"b"])
+        await wait_until(lambda: other.batches_read == 1)
     await flow.aclose()
     assert one.closed
     assert other.closed
@@ -124,11 +124,11 @@ async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
 
 
 async def test_before_anybody_reads_nothing_is_begun() -> None:
-    before, source = asyncio.all_tasks(), Source([b"a"])
+    before, source = asyncio.all_tasks(), ScriptedSource([b"a"])
     flow = StreamMerger().merge_streams(source.stream())
     await asyncio.sleep(0)
     await flow.aclose()
-    assert (source.brought, asyncio.all_tasks()) == (0, before)
+    assert (source.batches_read, asyncio.all_tasks()) == (0, before)
 
 
 @given(

@@ -25,13 +25,13 @@ from moot.types.discussions import Discussion, Run
 from moot.types.errors import NotFound
 from moot.types.participants import make_participants
 from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import eventually, listening
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, claim, employ, start
+from tests.store.hearing import listen_for_notifications, wait_until
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, lease_run, register_workers
 
 DELTA = '{"type":"text_delta","run":"%s","seq":%d}'
 END = '{"type":"run_ended","run":"%s","seq":%d}'
-TABLE = Discussion(
+DISCUSSION = Discussion(
     id="dis_1",
     title="A table",
     status="active",
@@ -50,51 +50,53 @@ TABLE = Discussion(
 )
 
 
-class Reader:
+class SubscriptionReader:
     """Reads a discussion, and notes what came, and the numbers of each run's events in their order."""
 
-    def __init__(self, following: DiscussionSubscription) -> None:
-        self.types: list[str] = []
-        self.got: defaultdict[str, list[int]] = defaultdict(list)
+    def __init__(self, subscription: DiscussionSubscription) -> None:
+        self.event_types: list[str] = []
+        self.received_seqs: defaultdict[str, list[int]] = defaultdict(list)
         self.frames: list[bytes] = []
-        self.task = asyncio.create_task(self._read(following))
+        self.task = asyncio.create_task(self._read(subscription))
 
-    async def _read(self, following: DiscussionSubscription) -> None:
-        async with aclosing(following.stream_frames()) as frames:
+    async def _read(self, subscription: DiscussionSubscription) -> None:
+        async with aclosing(subscription.stream_frames()) as frames:
             async for some in frames:
                 self.frames += some
                 for frame in some:
                     told = msgspec.json.decode(frame.partition(b"data: ")[2])
-                    self.types.append(told["type"])
+                    self.event_types.append(told["type"])
                     if "seq" in told:
                         assert frame.startswith(b"id: %d\n" % told["seq"])
-                        self.got[told["run"]].append(told["seq"])
+                        self.received_seqs[told["run"]].append(told["seq"])
 
-    def has(self, **upto: tuple[int, int]) -> bool:
+    def has_received(self, **ranges: tuple[int, int]) -> bool:
         """Tell whether what came of each run is what lies after one number up to another."""
         assert not self.task.done(), self.task
-        return self.got == {id: list(range(after + 1, last + 1)) for id, (after, last) in upto.items()}
+        return self.received_seqs == {
+            id: list(range(after + 1, last + 1)) for id, (after, last) in ranges.items()
+        }
 
-    async def leave(self) -> None:
+    async def close_subscription(self) -> None:
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 
 
-class Shelf(EventLog):
+class MemoryEventLog(EventLog):
     """The logs of a discussion's runs in memory; what is returned is how it was when somebody asked, a while ago."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, list[str]] = {}
-        self.live: set[str] = set()
-        self.slowness = 0
+        self.live_runs: set[str] = set()
+        self.delay_steps = 0
 
-    async def _slowly(self) -> None:
-        for _ in range(self.slowness):
+    async def _delay(self) -> None:
+        for _ in range(self.delay_steps):
             await asyncio.sleep(0)
 
     async def read_events(self, id: str, after: int) -> list[tuple[int, str]]:
         page = list(enumerate(self.bodies[id], 1))[after : after + stored.EVENTS_PER_PAGE]
-        await self._slowly()
+        await self._delay()
         return page
 
     async def newest_seqs(self, runs: Sequence[str]) -> dict[str, int]:
@@ -103,251 +105,253 @@ class Shelf(EventLog):
     def read_signal(self, signal: str) -> Iterator[tuple[str, int]]:
         return decode_signal("we", signal)
 
-    def stand(self) -> dict[str, RunProgress]:
-        return {id: RunProgress(id in self.live, len(bodies)) for id, bodies in self.bodies.items()}
+    def current_progress(self) -> dict[str, RunProgress]:
+        return {id: RunProgress(id in self.live_runs, len(bodies)) for id, bodies in self.bodies.items()}
 
     async def discussion_progress(self, tenant: str, discussion: str) -> dict[str, RunProgress]:
-        assert (tenant, discussion) == (ANNA, TABLE.id)
-        found = self.stand()
-        await self._slowly()
+        assert (tenant, discussion) == (ANNA, DISCUSSION.id)
+        found = self.current_progress()
+        await self._delay()
         return found
 
 
-class OneTable(Discussions):
+class SingleDiscussionStore(Discussions):
     """A single discussion; which of its runs are live is asked of the shelf."""
 
     def __init__(self) -> None:
-        self.is_there = True
+        self.exists = True
 
     async def get_discussion(self, tenant: str, id: str) -> Discussion:
-        if not self.is_there or id != TABLE.id:
+        if not self.exists or id != DISCUSSION.id:
             raise NotFound("gone")
-        return TABLE
+        return DISCUSSION
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         return ()
 
 
-class Unasked(Approvals):
+class NoPendingApprovals(Approvals):
     def __init__(self) -> None: ...
 
     async def runs_awaiting_approval(self, runs: Collection[str]) -> tuple[str, ...]:
         return ()
 
 
-class Room:
+class MemoryDiscussion:
     """A discussion in memory in which runs begin, say something, end, and are tried again, with readers around it."""
 
-    def __init__(self, slowness: int = 0) -> None:
-        self.shelf = Shelf()
-        self.shelf.slowness = slowness
-        self.feeds = EventHub(self.shelf)
-        self.discussions = OneTable()
-        self.changes = DiscussionChanges(self.discussions, Unasked())
+    def __init__(self, delay_steps: int = 0) -> None:
+        self.event_log = MemoryEventLog()
+        self.event_log.delay_steps = delay_steps
+        self.event_hub = EventHub(self.event_log)
+        self.discussions = SingleDiscussionStore()
+        self.changes = DiscussionChanges(self.discussions, NoPendingApprovals())
 
-    def begin(self) -> str:
-        id = f"run_{len(self.shelf.bodies)}"
-        self.shelf.bodies[id] = []
-        self.again(id)
+    def start_run(self) -> str:
+        id = f"run_{len(self.event_log.bodies)}"
+        self.event_log.bodies[id] = []
+        self.retry_run(id)
         return id
 
-    def again(self, id: str) -> None:
-        self.shelf.live.add(id)
-        self.changed()
+    def retry_run(self, id: str) -> None:
+        self.event_log.live_runs.add(id)
+        self.notify_change()
 
-    def changed(self) -> None:
-        self.changes.on_notify(f"{ANNA} {TABLE.id}")
+    def notify_change(self) -> None:
+        self.changes.on_notify(f"{ANNA} {DISCUSSION.id}")
 
-    def add(self, id: str, count: int = 1, how: str = "here", body: str = DELTA) -> None:
-        first = len(self.shelf.bodies[id]) + 1
+    def add_events(self, id: str, count: int = 1, source: str = "here", body: str = DELTA) -> None:
+        first = len(self.event_log.bodies[id]) + 1
         new = [body % (id, number) for number in range(first, first + count)]
-        self.shelf.bodies[id] += new
-        if how == "here":
-            self.feeds.publish(id, first, new)
+        self.event_log.bodies[id] += new
+        if source == "here":
+            self.event_hub.publish(id, first, new)
         else:
-            self.feeds.on_notify(f"them,{id}:{first + count - 1}")
+            self.event_hub.on_notify(f"them,{id}:{first + count - 1}")
 
-    def end(self, id: str, how: str = "here") -> None:
-        self.add(id, 1, how, END)
-        self.shelf.live.discard(id)
-        self.changed()
+    def end_run(self, id: str, source: str = "here") -> None:
+        self.add_events(id, 1, source, END)
+        self.event_log.live_runs.discard(id)
+        self.notify_change()
 
-    def reader(self, found: Mapping[str, RunProgress], after: Mapping[str, int] = {}) -> Reader:
+    def open_reader(
+        self, progress: Mapping[str, RunProgress], after: Mapping[str, int] = {}
+    ) -> SubscriptionReader:
         following = DiscussionSubscription(
             self.changes,
-            self.shelf,
-            self.feeds,
+            self.event_log,
+            self.event_hub,
             tenant=ANNA,
-            discussion=TABLE.id,
-            progress=found,
+            discussion=DISCUSSION.id,
+            progress=progress,
             after=after,
         )
-        return Reader(following)
+        return SubscriptionReader(following)
 
     @asynccontextmanager
-    async def reading(self, **after: int) -> AsyncIterator[Reader]:
+    async def subscribed_reader(self, **after: int) -> AsyncIterator[SubscriptionReader]:
         """Let somebody read, from when it was told what goes on."""
-        reader = self.reader(self.shelf.stand(), after)
+        reader = self.open_reader(self.event_log.current_progress(), after)
         try:
-            await eventually(lambda: "activity" in reader.types)
+            await wait_until(lambda: "activity" in reader.event_types)
             yield reader
         finally:
-            await reader.leave()
+            await reader.close_subscription()
 
 
 async def test_what_goes_on_is_told_first_and_live_runs_from_their_start() -> None:
-    room = Room()
-    over, live = room.begin(), room.begin()
-    room.add(over, 3)
-    room.end(over)
-    room.add(live, 2)
-    async with room.reading() as reader:
-        await eventually(lambda: reader.has(run_1=(0, 2)))
-        assert reader.types[0] == "activity"
-        room.add(live)
-        await eventually(lambda: reader.has(run_1=(0, 3)))
+    room = MemoryDiscussion()
+    over, live = room.start_run(), room.start_run()
+    room.add_events(over, 3)
+    room.end_run(over)
+    room.add_events(live, 2)
+    async with room.subscribed_reader() as reader:
+        await wait_until(lambda: reader.has_received(run_1=(0, 2)))
+        assert reader.event_types[0] == "activity"
+        room.add_events(live)
+        await wait_until(lambda: reader.has_received(run_1=(0, 3)))
 
 
 async def test_a_run_goes_on_after_the_number_that_is_named_and_one_that_has_ended_comes_to_its_end() -> None:
-    room = Room()
+    room = MemoryDiscussion()
     for _ in range(3):
-        room.add(room.begin(), 5)
-    room.end("run_0")
-    room.end("run_1")
-    async with room.reading(run_0=2, run_1=6, run_2=4) as reader:
-        await eventually(lambda: reader.has(run_0=(2, 6), run_2=(4, 5)))
+        room.add_events(room.start_run(), 5)
+    room.end_run("run_0")
+    room.end_run("run_1")
+    async with room.subscribed_reader(run_0=2, run_1=6, run_2=4) as reader:
+        await wait_until(lambda: reader.has_received(run_0=(2, 6), run_2=(4, 5)))
 
 
 async def test_runs_that_begin_later_come_in_the_same_stream_side_by_side() -> None:
-    room = Room()
-    async with room.reading() as reader:
-        one, other = room.begin(), room.begin()
+    room = MemoryDiscussion()
+    async with room.subscribed_reader() as reader:
+        one, other = room.start_run(), room.start_run()
         for number in range(1, 4):
-            room.add(one)
-            room.add(other)
-            await eventually(lambda: reader.has(run_0=(0, number), run_1=(0, number)))  # noqa: B023 - at once
-        room.end(one)
-        room.add(other)
-        await eventually(lambda: reader.has(run_0=(0, 4), run_1=(0, 4)))
-        await eventually(lambda: list(room.feeds._streams) == [other])
+            room.add_events(one)
+            room.add_events(other)
+            await wait_until(lambda: reader.has_received(run_0=(0, number), run_1=(0, number)))  # noqa: B023 - at once
+        room.end_run(one)
+        room.add_events(other)
+        await wait_until(lambda: reader.has_received(run_0=(0, 4), run_1=(0, 4)))
+        await wait_until(lambda: list(room.event_hub._streams) == [other])
 
 
 async def test_a_run_that_begins_and_ends_before_anybody_looks_is_told_too() -> None:
-    room = Room()
-    room.begin()
-    room.end("run_0")
-    found = room.shelf.stand()
+    room = MemoryDiscussion()
+    room.start_run()
+    room.end_run("run_0")
+    found = room.event_log.current_progress()
     for _ in range(2):
-        room.add(room.begin(), 4)
-    room.end("run_1")
-    room.end("run_2")
-    reader = room.reader(found)
-    await eventually(lambda: reader.has(run_1=(0, 5), run_2=(0, 5)))
-    await reader.leave()
+        room.add_events(room.start_run(), 4)
+    room.end_run("run_1")
+    room.end_run("run_2")
+    reader = room.open_reader(found)
+    await wait_until(lambda: reader.has_received(run_1=(0, 5), run_2=(0, 5)))
+    await reader.close_subscription()
 
 
 async def test_a_run_that_is_tried_again_goes_on_after_what_was_sent() -> None:
-    room = Room()
-    id = room.begin()
-    async with room.reading() as reader:
+    room = MemoryDiscussion()
+    id = room.start_run()
+    async with room.subscribed_reader() as reader:
         for last in (3, 6, 9):
-            room.add(id, 2)
-            room.end(id)
-            await eventually(lambda: reader.has(run_0=(0, last)))  # noqa: B023 - at once
-            await eventually(lambda: not room.feeds._streams)
-            room.again(id)
+            room.add_events(id, 2)
+            room.end_run(id)
+            await wait_until(lambda: reader.has_received(run_0=(0, last)))  # noqa: B023 - at once
+            await wait_until(lambda: not room.event_hub._streams)
+            room.retry_run(id)
 
 
 async def test_a_run_that_is_tried_again_before_its_end_was_sent_goes_on() -> None:
-    room = Room()
-    id = room.begin()
-    async with room.reading() as reader:
-        await eventually(lambda: id in room.feeds._streams)
+    room = MemoryDiscussion()
+    id = room.start_run()
+    async with room.subscribed_reader() as reader:
+        await wait_until(lambda: id in room.event_hub._streams)
         await asyncio.sleep(0.01)
-        room.add(id, 2)
-        room.end(id)
-        room.again(id)
-        await eventually(lambda: reader.has(run_0=(0, 3)))
-        room.add(id, 2)
-        await eventually(lambda: reader.has(run_0=(0, 5)))
+        room.add_events(id, 2)
+        room.end_run(id)
+        room.retry_run(id)
+        await wait_until(lambda: reader.has_received(run_0=(0, 3)))
+        room.add_events(id, 2)
+        await wait_until(lambda: reader.has_received(run_0=(0, 5)))
 
 
 async def test_a_run_that_was_over_and_is_tried_again_is_told_from_its_start() -> None:
-    room = Room()
-    id = room.begin()
-    room.add(id, 2)
-    room.end(id)
-    async with room.reading() as reader, room.reading(run_0=3) as knowing:
-        assert reader.has()
-        room.again(id)
-        room.add(id, 2)
-        await eventually(lambda: reader.has(run_0=(0, 5)) and knowing.has(run_0=(3, 5)))
+    room = MemoryDiscussion()
+    id = room.start_run()
+    room.add_events(id, 2)
+    room.end_run(id)
+    async with room.subscribed_reader() as reader, room.subscribed_reader(run_0=3) as knowing:
+        assert reader.has_received()
+        room.retry_run(id)
+        room.add_events(id, 2)
+        await wait_until(lambda: reader.has_received(run_0=(0, 5)) and knowing.has_received(run_0=(3, 5)))
 
 
 @pytest.mark.parametrize("after", [{}, {"run_0": 1}, {"run_0": 3}])
 async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(after: dict[str, int]) -> None:
-    room = Room()
-    id = room.begin()
-    room.add(id, 2)
-    room.end(id)
-    room.again(id)
+    room = MemoryDiscussion()
+    id = room.start_run()
+    room.add_events(id, 2)
+    room.end_run(id)
+    room.retry_run(id)
     first = after.get(id, 0)
-    async with room.reading(**after) as reader:
-        await eventually(lambda: first == 3 or reader.has(run_0=(first, 3)))
-        room.add(id, 2)
-        await eventually(lambda: reader.has(run_0=(first, 5)))
-        room.end(id)
-        await eventually(lambda: reader.has(run_0=(first, 6)) and not room.feeds._streams)
+    async with room.subscribed_reader(**after) as reader:
+        await wait_until(lambda: first == 3 or reader.has_received(run_0=(first, 3)))
+        room.add_events(id, 2)
+        await wait_until(lambda: reader.has_received(run_0=(first, 5)))
+        room.end_run(id)
+        await wait_until(lambda: reader.has_received(run_0=(first, 6)) and not room.event_hub._streams)
 
 
 async def test_changes_that_may_have_been_missed_are_made_good() -> None:
-    room = Room()
-    async with room.reading() as reader:
-        room.shelf.bodies["run_0"] = []
-        room.add("run_0", 4)
+    room = MemoryDiscussion()
+    async with room.subscribed_reader() as reader:
+        room.event_log.bodies["run_0"] = []
+        room.add_events("run_0", 4)
         room.changes.on_gap()
-        await eventually(lambda: reader.has(run_0=(0, 4)))
+        await wait_until(lambda: reader.has_received(run_0=(0, 4)))
 
 
 async def test_when_the_discussion_is_deleted_that_is_told_and_nothing_waits() -> None:
-    room = Room()
-    id = room.begin()
-    async with room.reading() as reader:
-        room.end(id)
-        await eventually(lambda: reader.has(run_0=(0, 1)))
-        room.shelf.bodies.clear()
-        room.discussions.is_there = False
-        room.changed()
-        await eventually(lambda: "discussion_deleted" in reader.types)
-        assert not room.feeds._streams
+    room = MemoryDiscussion()
+    id = room.start_run()
+    async with room.subscribed_reader() as reader:
+        room.end_run(id)
+        await wait_until(lambda: reader.has_received(run_0=(0, 1)))
+        room.event_log.bodies.clear()
+        room.discussions.exists = False
+        room.notify_change()
+        await wait_until(lambda: "discussion_deleted" in reader.event_types)
+        assert not room.event_hub._streams
 
 
 async def test_a_frame_is_the_one_that_all_readers_of_the_run_are_sent() -> None:
-    room = Room()
-    id = room.begin()
-    async with room.reading() as one, room.reading() as other:
-        await eventually(lambda: id in room.feeds._streams and room.feeds._streams[id].readers == 2)
+    room = MemoryDiscussion()
+    id = room.start_run()
+    async with room.subscribed_reader() as one, room.subscribed_reader() as other:
+        await wait_until(lambda: id in room.event_hub._streams and room.event_hub._streams[id].readers == 2)
         await asyncio.sleep(0.01)
-        room.add(id)
-        await eventually(lambda: one.has(run_0=(0, 1)) and other.has(run_0=(0, 1)))
+        room.add_events(id)
+        await wait_until(lambda: one.has_received(run_0=(0, 1)) and other.has_received(run_0=(0, 1)))
         assert one.frames[-1] is other.frames[-1]
 
 
 async def test_of_a_reader_that_leaves_nothing_is_kept() -> None:
-    before, room = asyncio.all_tasks(), Room()
-    room.begin()
-    room.begin()
-    async with room.reading() as reader:
-        room.add("run_0")
-        await eventually(lambda: reader.has(run_0=(0, 1)) and len(room.feeds._streams) == 2)
+    before, room = asyncio.all_tasks(), MemoryDiscussion()
+    room.start_run()
+    room.start_run()
+    async with room.subscribed_reader() as reader:
+        room.add_events("run_0")
+        await wait_until(lambda: reader.has_received(run_0=(0, 1)) and len(room.event_hub._streams) == 2)
     assert asyncio.all_tasks() == before
-    assert room.feeds._streams == {}
+    assert room.event_hub._streams == {}
     assert room.changes._watchers == {}
 
 
-Joined = tuple[Reader, dict[str, RunProgress], dict[str, int]]
-STEPS = ["begin", "join", "look", "rest", "here", "elsewhere", "end", "again"]
-Step = st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9))
+JoinedReader = tuple[SubscriptionReader, dict[str, RunProgress], dict[str, int]]
+STEP_NAMES = ["begin", "join", "look", "rest", "here", "elsewhere", "end", "again"]
+Step = st.tuples(st.sampled_from(STEP_NAMES), st.integers(0, 9), st.integers(0, 9))
 
 
 @given(steps=st.lists(Step, max_size=40), slowness=st.integers(0, 5))
@@ -357,85 +361,90 @@ async def test_any_reader_is_told_of_every_run_that_goes_on_once_and_in_order(
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(feeding, "MAX_BUFFERED_FRAMES", 5)
         monkeypatch.setattr(stored, "EVENTS_PER_PAGE", 3)
-        before, room = asyncio.all_tasks(), Room(slowness)
-        readers: list[Joined] = []
+        before, room = asyncio.all_tasks(), MemoryDiscussion(slowness)
+        readers: list[JoinedReader] = []
         for step, which, count in steps:
-            await done(room, readers, step, which, count)
-        for id in sorted(room.shelf.live):
-            room.end(id)
-        stood = room.shelf.stand()
+            await perform_step(room, readers, step, which, count)
+        for id in sorted(room.event_log.live_runs):
+            room.end_run(id)
+        stood = room.event_log.current_progress()
         for reader, found, after in readers:
             wanted = {
                 id: (after.get(id, 0), now.last_seq)
                 for id, now in stood.items()
                 if (id in after or found.get(id) != now) and now.last_seq > after.get(id, 0)
             }
-            await eventually(lambda: reader.has(**wanted))  # noqa: B023 - at once
-        await eventually(lambda: not room.feeds._streams)
+            await wait_until(lambda: reader.has_received(**wanted))  # noqa: B023 - at once
+        await wait_until(lambda: not room.event_hub._streams)
         for reader, *_ in readers:
-            await reader.leave()
+            await reader.close_subscription()
         assert asyncio.all_tasks() == before
         assert room.changes._watchers == {}
 
 
-async def done(room: Room, readers: list[Joined], step: str, which: int, count: int) -> None:
-    live, over = sorted(room.shelf.live), sorted(room.shelf.bodies.keys() - room.shelf.live)
+async def perform_step(
+    discussion: MemoryDiscussion, readers: list[JoinedReader], step: str, index: int, count: int
+) -> None:
+    live, over = (
+        sorted(discussion.event_log.live_runs),
+        sorted(discussion.event_log.bodies.keys() - discussion.event_log.live_runs),
+    )
     match step:
         case "begin":
-            room.begin()
+            discussion.start_run()
         case "here" | "elsewhere" if live:
-            room.add(live[which % len(live)], count + 1, step)
+            discussion.add_events(live[index % len(live)], count + 1, step)
         case "end" if live:
-            room.end(live[which % len(live)], "elsewhere" if count % 2 else "here")
+            discussion.end_run(live[index % len(live)], "elsewhere" if count % 2 else "here")
         case "again" if over:
-            room.again(over[which % len(over)])
+            discussion.retry_run(over[index % len(over)])
         case "look":
-            await room.feeds.poll()
+            await discussion.event_hub.poll()
         case "rest":
             for _ in range(count):
                 await asyncio.sleep(0)
         case "join":
-            found = room.shelf.stand()
-            after = {id: count % (found[id].last_seq + 1) for id in sorted(found)[:which]}
-            readers.append((room.reader(found, after), found, after))
+            found = discussion.event_log.current_progress()
+            after = {id: count % (found[id].last_seq + 1) for id in sorted(found)[:index]}
+            readers.append((discussion.open_reader(found, after), found, after))
         case _:
             pass
 
 
-class House:
+class DatabaseHarness:
     """The same on a real database, which tells by itself what changes."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.events = EventLog(database)
-        self.feeds = EventHub(self.events)
+        self.event_hub = EventHub(self.events)
         self.changes = DiscussionChanges(Discussions(database), Approvals(database))
         database.subscribe("moot_changes", self.changes.on_notify)
-        database.subscribe("moot_events", self.feeds.on_notify)
+        database.subscribe("moot_events", self.event_hub.on_notify)
 
-    async def reader(self, discussion: str, **after: int) -> Reader:
+    async def open_reader(self, discussion: str, **after: int) -> SubscriptionReader:
         following = DiscussionSubscription(
             self.changes,
             self.events,
-            self.feeds,
+            self.event_hub,
             tenant=ANNA,
             discussion=discussion,
             progress=await self.events.discussion_progress(ANNA, discussion),
             after=after,
         )
-        return Reader(following)
+        return SubscriptionReader(following)
 
 
-class Elsewhere:
+class RemoteWorker:
     """Who executes runs, in another process as far as readers know; on SQLite there is only one."""
 
-    def __init__(self, database: Database, feeds: EventHub) -> None:
+    def __init__(self, database: Database, event_hub: EventHub) -> None:
         self.database = database
         self.events = EventLog(database)
-        self.feeds = feeds
+        self.event_hub = event_hub
 
-    async def write(self, id: str, count: int, *, end: bool = False) -> None:
-        owned = await claim(self.database, id)
+    async def write_events(self, id: str, count: int, *, end: bool = False) -> None:
+        owned = await lease_run(self.database, id)
         first = owned.seq + 1
         bodies = [DELTA % (id, number) for number in range(first, first + count)]
         if end:
@@ -443,15 +452,15 @@ class Elsewhere:
         ending = RunEnding("completed", time.time()) if end else None
         await self.events.write_entries([EventLogEntry(owned, first, bodies, None, ending)])
         if not self.database.is_postgres:
-            self.feeds.publish(id, first, bodies)
+            self.event_hub.publish(id, first, bodies)
 
-    async def again(self, id: str, discussion: str) -> None:
+    async def retry_run(self, id: str, discussion: str) -> None:
         async with self.database.write() as connection:
             await connection.execute(update(run).where(run.c.id == id).values(status="waiting"))
             await notify_discussion_change(self.database, connection, ANNA, discussion)
 
-    async def begin(self, discussion: Discussion) -> str:
-        id = (await start(self.database, discussion)).id
+    async def start_run(self, discussion: Discussion) -> str:
+        id = (await create_run(self.database, discussion)).id
         async with self.database.write() as connection:
             await notify_discussion_change(self.database, connection, ANNA, discussion.id)
         return id
@@ -459,27 +468,27 @@ class Elsewhere:
 
 @ON_BOTH_DATABASES
 async def test_on_a_real_database_a_reader_is_told_of_what_is_done_elsewhere(database: Database) -> None:
-    await settle(database)
-    await employ(database, WORKER)
-    discussion, another = await discuss(database), await discuss(database)
-    house = House(database)
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    discussion, another = await create_discussion(database), await create_discussion(database)
+    house = DatabaseHarness(database)
     async with AsyncExitStack() as stack:
         apart = await stack.enter_async_context(Database(database.url)) if database.is_postgres else database
-        await stack.enter_async_context(listening(database))
-        there = Elsewhere(apart, house.feeds)
-        live = (await start(database, discussion)).id
-        await start(database, another)
-        await start(database, await discuss(database, BERT), owner=BERT)
-        await there.write(live, 3)
-        reader = await house.reader(discussion.id, **{live: 1})
-        await eventually(lambda: reader.has(**{live: (1, 3)}))
-        later = await there.begin(discussion)
-        await there.write(live, 3, end=True)
-        await there.write(later, 2, end=True)
-        await eventually(lambda: reader.has(**{live: (1, 6), later: (0, 2)}))
-        await there.again(live, discussion.id)
-        await there.write(live, 2, end=True)
-        await eventually(lambda: reader.has(**{live: (1, 8), later: (0, 2)}))
-        await reader.leave()
-        assert house.feeds._streams == {}
+        await stack.enter_async_context(listen_for_notifications(database))
+        there = RemoteWorker(apart, house.event_hub)
+        live = (await create_run(database, discussion)).id
+        await create_run(database, another)
+        await create_run(database, await create_discussion(database, BERT), owner=BERT)
+        await there.write_events(live, 3)
+        reader = await house.open_reader(discussion.id, **{live: 1})
+        await wait_until(lambda: reader.has_received(**{live: (1, 3)}))
+        later = await there.start_run(discussion)
+        await there.write_events(live, 3, end=True)
+        await there.write_events(later, 2, end=True)
+        await wait_until(lambda: reader.has_received(**{live: (1, 6), later: (0, 2)}))
+        await there.retry_run(live, discussion.id)
+        await there.write_events(live, 2, end=True)
+        await wait_until(lambda: reader.has_received(**{live: (1, 8), later: (0, 2)}))
+        await reader.close_subscription()
+        assert house.event_hub._streams == {}
         assert house.changes._watchers == {}

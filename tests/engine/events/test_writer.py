@@ -36,26 +36,26 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
-from tests.databases import ON_BOTH_DATABASES, migrated
-from tests.store.hearing import eventually
-from tests.store.people import ANNA, discuss
-from tests.store.running import OTHER, answer, claim, claimed, first_run
+from tests.databases import ON_BOTH_DATABASES, open_migrated_database
+from tests.store.hearing import wait_until
+from tests.store.people import ANNA, create_discussion
+from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
 
-DECODE = msgspec.json.Decoder(Event).decode
+decode_event = msgspec.json.Decoder(Event).decode
 
 
-class Tricky(EventLog):
+class UnreliableEventLog(EventLog):
     """A log whose database can be away, and can take something in without saying so."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.is_there = asyncio.Event()
-        self.is_there.set()
+        self.is_available = asyncio.Event()
+        self.is_available.set()
         self.lost_replies = 0
         self.batches: list[list[EventLogEntry]] = []
 
     async def write_entries(self, entries: Sequence[EventLogEntry]) -> WriteResult:
-        await self.is_there.wait()
+        await self.is_available.wait()
         self.batches.append(list(entries))
         written = await super().write_entries(entries)
         if self.lost_replies:
@@ -64,46 +64,48 @@ class Tricky(EventLog):
         return written
 
 
-class Desk(NamedTuple):
+class WriterHarness(NamedTuple):
     """A journal at work, and what it rests on."""
 
     database: Database
-    events: Tricky
-    journal: EventWriter
-    fenced: list[frozenset[str]]
+    events: UnreliableEventLog
+    event_writer: EventWriter
+    fenced_runs: list[frozenset[str]]
 
-    async def run(self) -> RunEventBuffer:
-        return self.journal.open_run(await claimed(self.database, await discuss(self.database)))
+    async def open_run(self) -> RunEventBuffer:
+        return self.event_writer.open_run(
+            await create_leased_run(self.database, await create_discussion(self.database))
+        )
 
-    async def read(self, run: str) -> list[Event]:
+    async def read_events(self, run: str) -> list[Event]:
         read: list[Event] = []
         while page := await self.events.read_events(run, len(read)):
-            read += [DECODE(body) for _, body in page]
+            read += [decode_event(body) for _, body in page]
         return read
 
 
 @asynccontextmanager
-async def at_work(database: Database) -> AsyncIterator[Desk]:
-    await first_run(database)
+async def running_writer(database: Database) -> AsyncIterator[WriterHarness]:
+    await prepare_leased_run(database)
     fenced: list[frozenset[str]] = []
-    events = Tricky(database)
+    events = UnreliableEventLog(database)
     journal = EventWriter(events, EventHub(events), fenced.append)
     writing = asyncio.create_task(journal.write_forever())
     try:
-        yield Desk(database, events, journal, fenced)
+        yield WriterHarness(database, events, journal, fenced)
     finally:
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
 
 
 @pytest.fixture
-async def desk(database: Database) -> AsyncIterator[Desk]:
-    async with at_work(database) as desk:
+async def writer_harness(database: Database) -> AsyncIterator[WriterHarness]:
+    async with running_writer(database) as desk:
         yield desk
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not be patient for long, so that a test need not be."""
     monkeypatch.setattr(stored, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
@@ -111,42 +113,42 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def urgent_writes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be written for minutes but what is urgent."""
     monkeypatch.setattr(module, "GAP_SECONDS", 600.0)
     monkeypatch.setattr(module, "MAX_GAP_SECONDS", 600.0)
 
 
-def text(words: str, who: str = "alpha", round: int = 0) -> TextDelta:
-    return TextDelta(participant=who, stage="answer", round=round, text=words)
+def text_delta(text: str, participant: str = "alpha", round: int = 0) -> TextDelta:
+    return TextDelta(participant=participant, stage="answer", round=round, text=text)
 
 
-def thought(words: str, who: str = "alpha", round: int = 0) -> ThoughtDelta:
-    return ThoughtDelta(participant=who, stage="answer", round=round, text=words)
+def thought_delta(text: str, participant: str = "alpha", round: int = 0) -> ThoughtDelta:
+    return ThoughtDelta(participant=participant, stage="answer", round=round, text=text)
 
 
-def started(who: str = "alpha", round: int = 0) -> TurnStarted:
-    return TurnStarted(participant=who, stage="answer", round=round, attempt=1, model="scripted/echo")
+def turn_started(participant: str = "alpha", round: int = 0) -> TurnStarted:
+    return TurnStarted(participant=participant, stage="answer", round=round, attempt=1, model="scripted/echo")
 
 
-def retracted(who: str = "alpha", round: int = 0) -> TextRetracted:
-    return TextRetracted(participant=who, stage="answer", round=round)
+def text_retracted(participant: str = "alpha", round: int = 0) -> TextRetracted:
+    return TextRetracted(participant=participant, stage="answer", round=round)
 
 
-def ended(words: str = "", who: str = "alpha", round: int = 0) -> TurnEnded:
+def turn_ended(text: str = "", participant: str = "alpha", round: int = 0) -> TurnEnded:
     return TurnEnded(
-        participant=who,
+        participant=participant,
         stage="answer",
         round=round,
         status="completed",
-        message=Answer(words),
+        message=Answer(text),
         model="scripted/echo",
         usage=Usage(),
         cost=None,
     )
 
 
-def bare(event: Event) -> Event:
+def strip_numbering(event: Event) -> Event:
     """The event as it was before it had a number."""
     return replace(event, run="", seq=0, at=0.0)
 
@@ -155,17 +157,17 @@ def is_delta(event: Event) -> bool:
     return isinstance(event, (TextDelta, ThoughtDelta))
 
 
-def told_by(events: Sequence[Event], who: str) -> list[Event]:
+def participant_events(events: Sequence[Event], participant: str) -> list[Event]:
     """All that concerns a participant, in order, with deltas that follow each other as one."""
     told: list[Event] = []
-    for event in map(bare, events):
-        if getattr(event, "participant", None) != who:
+    for event in map(strip_numbering, events):
+        if getattr(event, "participant", None) != participant:
             continue
         last = told[-1] if told else None
         if (
             isinstance(event, (TextDelta, ThoughtDelta))
             and isinstance(last, (TextDelta, ThoughtDelta))
-            and bare(replace(last, text="")) == bare(replace(event, text=""))
+            and strip_numbering(replace(last, text="")) == strip_numbering(replace(event, text=""))
         ):
             told[-1] = replace(last, text=last.text + event.text)
         else:
@@ -173,90 +175,104 @@ def told_by(events: Sequence[Event], who: str) -> list[Event]:
     return told
 
 
-Who = st.sampled_from(["alpha", "beta", "gamma"])
-Round = st.integers(0, 1)
-Something = st.one_of(
-    st.builds(text, st.text(max_size=3), Who, Round),
-    st.builds(text, st.text(max_size=3), Who),
-    st.builds(thought, st.text(max_size=3), Who, Round),
-    st.builds(started, Who, Round),
-    st.builds(retracted, Who, Round),
-    st.builds(lambda who: Notice(kind="retry", message="Again.", participant=who), Who),
+ParticipantIds = st.sampled_from(["alpha", "beta", "gamma"])
+RoundNumbers = st.integers(0, 1)
+AnyEvent = st.one_of(
+    st.builds(text_delta, st.text(max_size=3), ParticipantIds, RoundNumbers),
+    st.builds(text_delta, st.text(max_size=3), ParticipantIds),
+    st.builds(thought_delta, st.text(max_size=3), ParticipantIds, RoundNumbers),
+    st.builds(turn_started, ParticipantIds, RoundNumbers),
+    st.builds(text_retracted, ParticipantIds, RoundNumbers),
+    st.builds(lambda who: Notice(kind="retry", message="Again.", participant=who), ParticipantIds),
     st.just(Notice(kind="resumed", message="Here again.")),
-    st.builds(lambda n: StageStarted(stage="round", round=n), Round),
+    st.builds(lambda n: StageStarted(stage="round", round=n), RoundNumbers),
 )
-Appends = st.lists(st.lists(Something, min_size=1, max_size=5), min_size=1, max_size=25)
+EventBatches = st.lists(st.lists(AnyEvent, min_size=1, max_size=5), min_size=1, max_size=25)
 
 
 @ON_BOTH_DATABASES
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(appends=Appends, rests=st.lists(st.sampled_from(["no", "a moment", "until written"])))
+@given(appends=EventBatches, rests=st.lists(st.sampled_from(["no", "a moment", "until written"])))
 async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
-    desk: Desk, appends: list[list[Event]], rests: list[str]
+    writer_harness: WriterHarness, appends: list[list[Event]], rests: list[str]
 ) -> None:
-    run = await desk.run()
+    run = await writer_harness.open_run()
     for place, events in enumerate(appends):
         await run.append_events(list(events))
         match rests[place] if place < len(rests) else "no":
             case "a moment":
                 await asyncio.sleep(0.001)
             case "until written":
-                await desk.journal.flush_events()
-    await desk.journal.flush_events()
+                await writer_harness.event_writer.flush_events()
+    await writer_harness.event_writer.flush_events()
     said = [event for events in appends for event in events]
-    kept = await desk.read(run.lease.run)
+    kept = await writer_harness.read_events(run.lease.run)
     assert [event.seq for event in kept] == list(range(1, len(kept) + 1))
     assert {event.run for event in kept} == {run.lease.run}
     for who in ("alpha", "beta", "gamma"):
-        assert told_by(kept, who) == told_by(said, who)
-    assert [bare(e) for e in kept if not is_delta(e)] == [e for e in said if not is_delta(e)]
+        assert participant_events(kept, who) == participant_events(said, who)
+    assert [strip_numbering(e) for e in kept if not is_delta(e)] == [e for e in said if not is_delta(e)]
 
 
 @ON_BOTH_DATABASES
-async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(desk: Desk) -> None:
-    run = await desk.run()
-    await run.append_events([text("a"), text("b"), text("x", "beta"), text("c"), thought("hm")])
-    await run.append_events([text("y", "beta"), thought("m"), text("d"), text("e", round=1)])
-    await desk.journal.flush_events()
-    kept = [bare(event) for event in await desk.read(run.lease.run)]
-    assert kept == [text("abc"), text("xy", "beta"), thought("hmm"), text("d"), text("e", round=1)]
+async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(
+    writer_harness: WriterHarness,
+) -> None:
+    run = await writer_harness.open_run()
+    await run.append_events(
+        [text_delta("a"), text_delta("b"), text_delta("x", "beta"), text_delta("c"), thought_delta("hm")]
+    )
+    await run.append_events(
+        [text_delta("y", "beta"), thought_delta("m"), text_delta("d"), text_delta("e", round=1)]
+    )
+    await writer_harness.event_writer.flush_events()
+    kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
+    assert kept == [
+        text_delta("abc"),
+        text_delta("xy", "beta"),
+        thought_delta("hmm"),
+        text_delta("d"),
+        text_delta("e", round=1),
+    ]
 
 
 @ON_BOTH_DATABASES
-async def test_numbers_go_on_where_a_former_owner_stopped(desk: Desk) -> None:
-    first = await desk.run()
-    await first.append_events([started(), text("a")])
-    await desk.journal.flush_events()
-    second = desk.journal.open_run(await claim(desk.database, first.lease.run, OTHER))
+async def test_numbers_go_on_where_a_former_owner_stopped(writer_harness: WriterHarness) -> None:
+    first = await writer_harness.open_run()
+    await first.append_events([turn_started(), text_delta("a")])
+    await writer_harness.event_writer.flush_events()
+    second = writer_harness.event_writer.open_run(
+        await lease_run(writer_harness.database, first.lease.run, OTHER_WORKER)
+    )
     await second.append_events([Notice(kind="resumed", message="Here again.")])
-    await second.append_events([started()])
-    await desk.journal.flush_events()
-    assert [event.seq for event in await desk.read(first.lease.run)] == [1, 2, 3, 4]
+    await second.append_events([turn_started()])
+    await writer_harness.event_writer.flush_events()
+    assert [event.seq for event in await writer_harness.read_events(first.lease.run)] == [1, 2, 3, 4]
 
 
 @pytest.mark.usefixtures("unhurried")
 async def test_the_first_words_of_a_turn_do_not_wait_and_the_others_wait_for_each_other(
     database: Database,
 ) -> None:
-    async with at_work(database) as desk:
-        run = await desk.run()
-        await run.append_events([text("first")])
-        await eventually(lambda: len(desk.events.batches) == 1)
+    async with running_writer(database) as desk:
+        run = await desk.open_run()
+        await run.append_events([text_delta("first")])
+        await wait_until(lambda: len(desk.events.batches) == 1)
         for word in ("second", "third"):
-            await run.append_events([text(word)])
+            await run.append_events([text_delta(word)])
             await asyncio.sleep(0.01)
         assert len(desk.events.batches) == 1
-        await run.append_events([thought("of another", "beta")])
-        await eventually(lambda: len(desk.events.batches) == 2)
-        await run.append_events([started(), text("again the first")])
-        await desk.journal.flush_events()
-        kept = [bare(event) for event in await desk.read(run.lease.run)]
+        await run.append_events([thought_delta("of another", "beta")])
+        await wait_until(lambda: len(desk.events.batches) == 2)
+        await run.append_events([turn_started(), text_delta("again the first")])
+        await desk.event_writer.flush_events()
+        kept = [strip_numbering(event) for event in await desk.read_events(run.lease.run)]
     assert kept == [
-        text("first"),
-        text("secondthird"),
-        thought("of another", "beta"),
-        started(),
-        text("again the first"),
+        text_delta("first"),
+        text_delta("secondthird"),
+        thought_delta("of another", "beta"),
+        turn_started(),
+        text_delta("again the first"),
     ]
 
 
@@ -265,75 +281,85 @@ async def test_after_a_long_time_away_words_do_not_wait_as_long_again(
 ) -> None:
     clock = iter(range(0, 10**9, 3600))
     monkeypatch.setattr("moot.engine.events.writer.time.perf_counter", lambda: next(clock))
-    async with at_work(database) as desk:
-        run = await desk.run()
-        await run.append_events([text("first")])
-        await eventually(lambda: len(desk.events.batches) == 1)
-        await run.append_events([text("second")])
-        await eventually(lambda: len(desk.events.batches) == 2)
+    async with running_writer(database) as desk:
+        run = await desk.open_run()
+        await run.append_events([text_delta("first")])
+        await wait_until(lambda: len(desk.events.batches) == 1)
+        await run.append_events([text_delta("second")])
+        await wait_until(lambda: len(desk.events.batches) == 2)
 
 
 @ON_BOTH_DATABASES
-async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(desk: Desk) -> None:
-    run = await desk.run()
-    turns = [answer(run.lease, "Round.", participant=who) for who in ("alpha", "beta", "gamma")]
+async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(writer_harness: WriterHarness) -> None:
+    run = await writer_harness.open_run()
+    turns = [make_answer(run.lease, "Round.", participant=who) for who in ("alpha", "beta", "gamma")]
     for turn in turns:
-        await run.append_events([text("Round.", turn.participant or "")])
+        await run.append_events([text_delta("Round.", turn.participant or "")])
     numbers = await asyncio.gather(
-        *(run.commit(ended("Round.", turn.participant or ""), turn) for turn in turns)
+        *(run.commit(turn_ended("Round.", turn.participant or ""), turn) for turn in turns)
     )
-    said = await Discussions(desk.database).list_messages(run.lease.discussion)
+    said = await Discussions(writer_harness.database).list_messages(run.lease.discussion)
     assert said == tuple(replace(turn, number=n) for turn, n in zip(turns, numbers, strict=True))
     assert numbers == sorted(numbers)
-    kept = [bare(event) for event in await desk.read(run.lease.run)]
-    assert kept[3:] == [ended("Round.", who) for who in ("alpha", "beta", "gamma")]
-    turns_kept = [entry.records for batch in desk.events.batches for entry in batch if entry.records]
+    kept = [strip_numbering(event) for event in await writer_harness.read_events(run.lease.run)]
+    assert kept[3:] == [turn_ended("Round.", who) for who in ("alpha", "beta", "gamma")]
+    turns_kept = [
+        entry.records for batch in writer_harness.events.batches for entry in batch if entry.records
+    ]
     assert [len(one.messages) for one in turns_kept] == [3]
 
 
 @ON_BOTH_DATABASES
-async def test_who_stops_waiting_disturbs_nobody(desk: Desk) -> None:
-    run = await desk.run()
-    desk.events.is_there.clear()
-    impatient = asyncio.create_task(run.commit(ended(), answer(run.lease)))
-    other = asyncio.create_task(run.commit(ended(who="beta"), answer(run.lease, participant="beta")))
+async def test_who_stops_waiting_disturbs_nobody(writer_harness: WriterHarness) -> None:
+    run = await writer_harness.open_run()
+    writer_harness.events.is_available.clear()
+    impatient = asyncio.create_task(run.commit(turn_ended(), make_answer(run.lease)))
+    other = asyncio.create_task(
+        run.commit(turn_ended(participant="beta"), make_answer(run.lease, participant="beta"))
+    )
     await asyncio.sleep(0.01)
     impatient.cancel()
     await asyncio.gather(impatient, return_exceptions=True)
-    desk.events.is_there.set()
+    writer_harness.events.is_available.set()
     assert await other > 0
-    assert len(await Discussions(desk.database).list_messages(run.lease.discussion)) == 2
+    assert len(await Discussions(writer_harness.database).list_messages(run.lease.discussion)) == 2
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_ends_once_and_with_all_that_was_said(desk: Desk) -> None:
-    run = await desk.run()
-    await run.append_events([text("Round.")])
+async def test_a_run_ends_once_and_with_all_that_was_said(writer_harness: WriterHarness) -> None:
+    run = await writer_harness.open_run()
+    await run.append_events([text_delta("Round.")])
     await run.end_run(RunEnded(status="completed"))
-    kept = await desk.read(run.lease.run)
+    kept = await writer_harness.read_events(run.lease.run)
     assert [type(event) for event in kept] == [TextDelta, RunEnded]
-    over = await Runs(desk.database).get_run(ANNA, run.lease.run)
+    over = await Runs(writer_harness.database).get_run(ANNA, run.lease.run)
     assert over.status == "completed"
     assert over.ended_at is not None
-    assert await Runs(desk.database).acquire_lease(run.lease.run, OTHER) is None
+    assert await Runs(writer_harness.database).acquire_lease(run.lease.run, OTHER_WORKER) is None
 
 
 @ON_BOTH_DATABASES
-async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(desk: Desk) -> None:
-    old, other = await desk.run(), await desk.run()
-    await old.append_events([started()])
-    await desk.journal.flush_events()
-    new = await claim(desk.database, old.lease.run, OTHER)
-    await old.append_events([text("stale")])
-    keeping = asyncio.create_task(old.commit(ended("stale"), answer(old.lease, "stale")))
+async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(
+    writer_harness: WriterHarness,
+) -> None:
+    old, other = await writer_harness.open_run(), await writer_harness.open_run()
+    await old.append_events([turn_started()])
+    await writer_harness.event_writer.flush_events()
+    new = await lease_run(writer_harness.database, old.lease.run, OTHER_WORKER)
+    await old.append_events([text_delta("stale")])
+    keeping = asyncio.create_task(old.commit(turn_ended("stale"), make_answer(old.lease, "stale")))
     ending = asyncio.create_task(old.end_run(RunEnded(status="failed")))
-    await other.append_events([text("mine")])
-    await eventually(lambda: bool(desk.fenced))
-    assert set(desk.fenced) == {frozenset({old.lease.run})}
-    assert [bare(event) for event in await desk.read(old.lease.run)] == [started()]
-    assert [bare(event) for event in await desk.read(other.lease.run)] == [text("mine")]
-    assert await Discussions(desk.database).list_messages(old.lease.discussion) == ()
-    assert (await Runs(desk.database).get_run(ANNA, old.lease.run)).status == "running"
+    await other.append_events([text_delta("mine")])
+    await wait_until(lambda: bool(writer_harness.fenced_runs))
+    assert set(writer_harness.fenced_runs) == {frozenset({old.lease.run})}
+    assert [strip_numbering(event) for event in await writer_harness.read_events(old.lease.run)] == [
+        turn_started()
+    ]
+    assert [strip_numbering(event) for event in await writer_harness.read_events(other.lease.run)] == [
+        text_delta("mine")
+    ]
+    assert await Discussions(writer_harness.database).list_messages(old.lease.discussion) == ()
+    assert (await Runs(writer_harness.database).get_run(ANNA, old.lease.run)).status == "running"
     assert new.epoch == old.lease.epoch + 1
     assert not keeping.done()  # nothing may go on as if it were safe
     assert not ending.done()
@@ -344,45 +370,45 @@ async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(desk: De
 
 @pytest.mark.usefixtures("hasty")
 async def test_29_what_was_written_before_the_connection_broke_is_there_once(database: Database) -> None:
-    async with at_work(database) as desk:
-        run = await desk.run()
+    async with running_writer(database) as desk:
+        run = await desk.open_run()
         desk.events.lost_replies = 3
-        await run.append_events([started(), text("Round.")])
-        number = await run.commit(ended("Round."), answer(run.lease))
+        await run.append_events([turn_started(), text_delta("Round.")])
+        number = await run.commit(turn_ended("Round."), make_answer(run.lease))
         await run.end_run(RunEnded(status="completed"))
-        kept = await desk.read(run.lease.run)
+        kept = await desk.read_events(run.lease.run)
         said = await Discussions(desk.database).list_messages(run.lease.discussion)
     assert [event.seq for event in kept] == [1, 2, 3, 4]
     assert [message.number for message in said] == [number]
-    assert desk.fenced == []
+    assert desk.fenced_runs == []
 
 
-async def speak_on(run: RunEventBuffer, words: int) -> str:
+async def write_turn(event_buffer: RunEventBuffer, word_count: int) -> str:
     """Say something for some time, and return all of it."""
-    await run.append_events([started()])
-    for word in range(words):
-        await run.append_events([text(f"{word} ")])
+    await event_buffer.append_events([turn_started()])
+    for word in range(word_count):
+        await event_buffer.append_events([text_delta(f"{word} ")])
         await asyncio.sleep(0.002)
-    said = "".join(f"{word} " for word in range(words))
-    await run.commit(ended(said), answer(run.lease, said))
-    await run.end_run(RunEnded(status="completed"))
+    said = "".join(f"{word} " for word in range(word_count))
+    await event_buffer.commit(turn_ended(said), make_answer(event_buffer.lease, said))
+    await event_buffer.end_run(RunEnded(status="completed"))
     return said
 
 
-async def expect(desk: Desk, run: RunEventBuffer, said: str) -> None:
-    kept = await desk.read(run.lease.run)
+async def assert_stored(writer_harness: WriterHarness, event_buffer: RunEventBuffer, full_text: str) -> None:
+    kept = await writer_harness.read_events(event_buffer.lease.run)
     assert [event.seq for event in kept] == list(range(1, len(kept) + 1))
-    assert told_by(kept, "alpha") == [started(), text(said), ended(said)]
+    assert participant_events(kept, "alpha") == [turn_started(), text_delta(full_text), turn_ended(full_text)]
     assert isinstance(kept[-1], RunEnded)
-    (message,) = await Discussions(desk.database).list_messages(run.lease.discussion)
-    assert message.content == said
+    (message,) = await Discussions(writer_harness.database).list_messages(event_buffer.lease.discussion)
+    assert message.content == full_text
 
 
 @pytest.mark.usefixtures("hasty")
 async def test_30_while_a_file_is_locked_whoever_speaks_waits_and_loses_nothing(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database, at_work(database) as desk:
-        runs = [await desk.run() for _ in range(3)]
-        speaking = asyncio.gather(*(speak_on(run, 60) for run in runs))
+    async with open_migrated_database("sqlite", tmp_path) as database, running_writer(database) as desk:
+        runs = [await desk.open_run() for _ in range(3)]
+        speaking = asyncio.gather(*(write_turn(run, 60) for run in runs))
         with closing(sqlite3.connect(database.path, isolation_level=None, check_same_thread=False)) as other:
             for _ in range(3):
                 await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
@@ -390,16 +416,16 @@ async def test_30_while_a_file_is_locked_whoever_speaks_waits_and_loses_nothing(
                 await asyncio.to_thread(other.execute, "ROLLBACK")
                 await asyncio.sleep(0.02)
         for run, said in zip(runs, await speaking, strict=True):
-            await expect(desk, run, said)
+            await assert_stored(desk, run, said)
 
 
 @pytest.mark.usefixtures("hasty")
 async def test_29_when_postgres_breaks_off_all_connections_nothing_is_lost_or_doubled(
     tmp_path: Path,
 ) -> None:
-    async with migrated("postgres", tmp_path) as database, at_work(database) as desk:
-        runs = [await desk.run() for _ in range(3)]
-        speaking = asyncio.gather(*(speak_on(run, 60) for run in runs))
+    async with open_migrated_database("postgres", tmp_path) as database, running_writer(database) as desk:
+        runs = [await desk.open_run() for _ in range(3)]
+        speaking = asyncio.gather(*(write_turn(run, 60) for run in runs))
         other = await asyncpg.connect(database.url)
         for _ in range(8):
             await asyncio.sleep(0.02)
@@ -409,18 +435,18 @@ async def test_29_when_postgres_breaks_off_all_connections_nothing_is_lost_or_do
             )
         await other.close()
         for run, said in zip(runs, await speaking, strict=True):
-            await expect(desk, run, said)
-        assert desk.fenced == []
+            await assert_stored(desk, run, said)
+        assert desk.fenced_runs == []
 
 
 @ON_BOTH_DATABASES
 async def test_whoever_speaks_faster_than_it_can_be_written_waits(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    writer_harness: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most, speakers, each = 10, 4, 50
     monkeypatch.setattr(module, "MAX_PENDING_EVENTS", most)
-    desk.events.is_there.clear()
-    runs = [await desk.run() for _ in range(speakers)]
+    writer_harness.events.is_available.clear()
+    runs = [await writer_harness.open_run() for _ in range(speakers)]
     taken = 0
 
     async def speak(run: RunEventBuffer) -> None:
@@ -433,45 +459,51 @@ async def test_whoever_speaks_faster_than_it_can_be_written_waits(
     speaking = asyncio.gather(*(speak(run) for run in runs))
     await asyncio.sleep(0.2)
     assert taken <= 2 * (most + speakers)  # what waits, and what is on its way
-    assert desk.journal.pending_events <= most + speakers
-    desk.events.is_there.set()
+    assert writer_harness.event_writer.pending_events <= most + speakers
+    writer_harness.events.is_available.set()
     await speaking
-    await desk.journal.flush_events()
+    await writer_harness.event_writer.flush_events()
     for run in runs:
-        rounds = [event.round for event in await desk.read(run.lease.run) if isinstance(event, StageStarted)]
+        rounds = [
+            event.round
+            for event in await writer_harness.read_events(run.lease.run)
+            if isinstance(event, StageStarted)
+        ]
         assert rounds == list(range(each))
 
 
 @ON_BOTH_DATABASES
-async def test_readers_see_an_event_when_it_is_written_and_not_before(desk: Desk) -> None:
-    run = await desk.run()
-    feed = desk.journal._event_hub.subscribe(run.lease.run, 0)
-    assert await asyncio.wait_for(_frames(feed, desk, run), 60) == [1, 2, 3]
+async def test_readers_see_an_event_when_it_is_written_and_not_before(writer_harness: WriterHarness) -> None:
+    run = await writer_harness.open_run()
+    feed = writer_harness.event_writer._event_hub.subscribe(run.lease.run, 0)
+    assert await asyncio.wait_for(_received_seqs(feed, writer_harness, run), 60) == [1, 2, 3]
     await feed.aclose()
 
 
-async def _frames(feed: AsyncIterator[list[bytes]], desk: Desk, run: RunEventBuffer) -> list[int]:
-    desk.events.is_there.clear()
-    await run.append_events([started(), text("Round.")])
+async def _received_seqs(
+    subscription: AsyncIterator[list[bytes]], writer_harness: WriterHarness, event_buffer: RunEventBuffer
+) -> list[int]:
+    writer_harness.events.is_available.clear()
+    await event_buffer.append_events([turn_started(), text_delta("Round.")])
     await asyncio.sleep(0.01)
-    assert await desk.events.read_events(run.lease.run, 0) == []
-    desk.events.is_there.set()
-    await run.commit(ended("Round."), answer(run.lease))
+    assert await writer_harness.events.read_events(event_buffer.lease.run, 0) == []
+    writer_harness.events.is_available.set()
+    await event_buffer.commit(turn_ended("Round."), make_answer(event_buffer.lease))
     numbers: list[int] = []
     while len(numbers) < 3:
-        numbers += [int(frame.split(b"\n")[0][4:]) for frame in await anext(feed)]
+        numbers += [int(frame.split(b"\n")[0][4:]) for frame in await anext(subscription)]
     return numbers
 
 
 @pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("steps", range(6))
 async def test_it_ends_when_it_is_told_to_whatever_it_is_about_to_do(database: Database, steps: int) -> None:
-    async with at_work(database) as desk:
-        run = await desk.run()
-        await run.append_events([text("first")])
-        await desk.journal.flush_events()
-        await run.append_events([text("second")])
+    async with running_writer(database) as desk:
+        run = await desk.open_run()
+        await run.append_events([text_delta("first")])
+        await desk.event_writer.flush_events()
+        await run.append_events([text_delta("second")])
         await asyncio.sleep(0.01)
-        await run.append_events([started()])
+        await run.append_events([turn_started()])
         for _ in range(steps):
             await asyncio.sleep(0)

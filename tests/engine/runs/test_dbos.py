@@ -14,52 +14,54 @@ from moot.engine.runs.dbos import DbosBackend
 from moot.store.database import Database
 from moot.store.schema import worker
 from moot.types.errors import DatabaseUnavailable
-from tests.databases import migrated
-from tests.store.running import OTHER, WORKER, first_run
+from tests.databases import open_migrated_database
+from tests.store.running import OTHER_WORKER, WORKER, prepare_leased_run
 
-PENDING = (
+INSERT_WORKFLOW = (
     "INSERT INTO dbos.workflow_status (workflow_uuid, status, executor_id) VALUES (:id, :status, :worker)"
 )
 
 
 @pytest.fixture
-async def file(tmp_path: Path) -> Database:
+async def sqlite_database(tmp_path: Path) -> Database:
     return Database(f"sqlite:///{tmp_path / 'moot.db'}")
 
 
-def tables(path: Path) -> set[str]:
+def table_names(path: Path) -> set[str]:
     with closing(sqlite3.connect(path)) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(file: Database) -> None:
-    await books.prepare_dbos_database(dbos, file)
-    assert books.dbos_file_path(file).name == "moot.runs.db"
-    assert {"workflow_status", "operation_outputs"} <= tables(books.dbos_file_path(file))
-    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection:
+async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(
+    sqlite_database: Database,
+) -> None:
+    await books.prepare_dbos_database(dbos, sqlite_database)
+    assert books.dbos_file_path(sqlite_database).name == "moot.runs.db"
+    assert {"workflow_status", "operation_outputs"} <= table_names(books.dbos_file_path(sqlite_database))
+    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-async def test_books_that_are_there_are_kept(file: Database) -> None:
-    await books.prepare_dbos_database(dbos, file)
-    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection, connection:
+async def test_books_that_are_there_are_kept(sqlite_database: Database) -> None:
+    await books.prepare_dbos_database(dbos, sqlite_database)
+    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection, connection:
         connection.execute("CREATE TABLE ours (id)")
-    await books.prepare_dbos_database(dbos, file)
-    assert "ours" in tables(books.dbos_file_path(file))
+    await books.prepare_dbos_database(dbos, sqlite_database)
+    assert "ours" in table_names(books.dbos_file_path(sqlite_database))
 
 
 async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
-    file: Database, caplog: pytest.LogCaptureFixture
+    sqlite_database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(sqlite3.connect(books.dbos_file_path(file))) as connection:
+    with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection:
         connection.execute("CREATE TABLE dbos_migrations (version INTEGER NOT NULL PRIMARY KEY)")
         connection.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
-    await books.prepare_dbos_database(dbos, file)
-    assert "operation_outputs" in tables(books.dbos_file_path(file))
+    await books.prepare_dbos_database(dbos, sqlite_database)
+    assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
     assert "begun anew" in caplog.text
 
 
-async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
+async def test_a_step_returns_what_was_done_in_it(sqlite_database: Database) -> None:
     came: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
 
     async def part() -> str:
@@ -68,7 +70,7 @@ async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
     async def execute(run: str, revision: int) -> None:
         await came.put((run, revision, await opened.run_step("part", part)))
 
-    opened = await books.launch_dbos(file, WORKER, execute)
+    opened = await books.launch_dbos(sqlite_database, WORKER, execute)
     try:
         await opened.start_workflow("run_1", 2)
         assert await asyncio.wait_for(came.get(), 60) == ("run_1", 2, "done")
@@ -76,10 +78,12 @@ async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
         await opened.close()
 
 
-async def test_what_is_no_database_at_all_is_begun_anew(file: Database) -> None:
-    books.dbos_file_path(file).write_bytes(b"not a database, but long enough to be taken for one" * 20)
-    await books.prepare_dbos_database(dbos, file)
-    assert "operation_outputs" in tables(books.dbos_file_path(file))
+async def test_what_is_no_database_at_all_is_begun_anew(sqlite_database: Database) -> None:
+    books.dbos_file_path(sqlite_database).write_bytes(
+        b"not a database, but long enough to be taken for one" * 20
+    )
+    await books.prepare_dbos_database(dbos, sqlite_database)
+    assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
 
 
 async def test_postgres_is_waited_for(
@@ -99,47 +103,47 @@ async def test_postgres_is_waited_for(
     assert "nobody is there" in str([record.__dict__["reason"] for record in caplog.records])
 
 
-class Dead:
+class FakeDbos:
     """DBOS, as far as a take-over needs it: `left` is what it could not hand on."""
 
-    def __init__(self, *left: str, away: bool = False) -> None:
+    def __init__(self, *remaining: str, unavailable: bool = False) -> None:
         self.DBOS = self
-        self.recovered: list[str] = []
-        self._left = left
-        self._away = away
+        self.recovered_workers: list[str] = []
+        self._remaining = remaining
+        self._is_unavailable = unavailable
 
     def _recover_pending_workflows(self, workers: list[str]) -> None:
-        if self._away:
+        if self._is_unavailable:
             raise sqlalchemy.exc.OperationalError("SELECT 1", {}, OSError("nobody is there"))
-        self.recovered += workers
+        self.recovered_workers += workers
 
     def list_workflows(self, **_: Any) -> tuple[str, ...]:
-        return self._left
+        return self._remaining
 
 
 async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
-    await DbosBackend(done := Dead(), nothing).recover_worker(WORKER)
-    assert done.recovered == [WORKER]
+    await DbosBackend(done := FakeDbos(), ignore_run).recover_worker(WORKER)
+    assert done.recovered_workers == [WORKER]
     with pytest.raises(DatabaseUnavailable, match="could be taken over yet"):
-        await DbosBackend(Dead("run_1"), nothing).recover_worker(WORKER)
+        await DbosBackend(FakeDbos("run_1"), ignore_run).recover_worker(WORKER)
     with pytest.raises(DatabaseUnavailable, match="cannot be read"):
-        await DbosBackend(Dead(away=True), nothing).recover_worker(WORKER)
+        await DbosBackend(FakeDbos(unavailable=True), ignore_run).recover_worker(WORKER)
 
 
-async def nothing(_run: str, _revision: int) -> None:
+async def ignore_run(_run: str, _revision: int) -> None:
     """Do nothing for a run."""
 
 
 async def test_strangers_are_those_who_have_runs_and_are_no_workers(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
+    async with open_migrated_database("postgres", tmp_path) as database:
         await books.prepare_dbos_database(dbos, database)
-        await first_run(database)
+        await prepare_leased_run(database)
         rows = [("1", "PENDING", WORKER), ("2", "PENDING", "gone"), ("3", "SUCCESS", "long gone")]
         async with database.write() as connection:
             for id, status, name in rows:
-                await connection.execute(text(PENDING), {"id": id, "status": status, "worker": name})
+                await connection.execute(text(INSERT_WORKFLOW), {"id": id, "status": status, "worker": name})
         assert await books.unregistered_workers(database) == ["gone"]
         async with database.write() as connection:
             await connection.execute(delete(worker).where(worker.c.id == WORKER))
         assert sorted(await books.unregistered_workers(database)) == ["gone", WORKER]
-        assert OTHER not in await books.unregistered_workers(database)
+        assert OTHER_WORKER not in await books.unregistered_workers(database)

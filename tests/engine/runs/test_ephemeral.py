@@ -25,71 +25,71 @@ from moot.types.events import Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.requests import File, assistant_message, user_message
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import SPEAKER, Recorded
+from tests.engine.tables import MODEL_CALLER, RecordingProvider
 
 
 @pytest.fixture
-def relay() -> MemoryStream[int]:
+def memory_stream() -> MemoryStream[int]:
     return MemoryStream()
 
 
-async def told(relay: MemoryStream[int], *numbers: int) -> None:
+async def send_all(memory_stream: MemoryStream[int], *numbers: int) -> None:
     for number in numbers:
-        await relay.send_batch([number])
-    await relay.send_end()
+        await memory_stream.send_batch([number])
+    await memory_stream.send_end()
 
 
-async def settled() -> None:
+async def run_pending_tasks() -> None:
     """Let everybody go on as far as they can."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_what_is_told_is_read_in_its_order_and_to_its_end(relay: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(3 * MAX_QUEUED_BATCHES)))
-    read = [number async for some in relay.receive_batches() for number in some]
+async def test_what_is_told_is_read_in_its_order_and_to_its_end(memory_stream: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
+    read = [number async for some in memory_stream.receive_batches() for number in some]
     await telling
     assert read == list(range(3 * MAX_QUEUED_BATCHES))
 
 
 async def test_a_reader_that_waits_looks_up_now_and_then(
-    relay: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
+    memory_stream: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
-    async with aclosing(relay.receive_batches()) as reading:
+    async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == []
         assert await anext(reading) == []
-        await relay.send_batch([1])
+        await memory_stream.send_batch([1])
         assert [1] in [await anext(reading), await anext(reading)], "and misses nothing"
 
 
-async def test_who_tells_waits_for_a_slow_reader(relay: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(MAX_QUEUED_BATCHES + 1)))
-    await settled()
-    assert relay._queue.qsize() == MAX_QUEUED_BATCHES
+async def test_who_tells_waits_for_a_slow_reader(memory_stream: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(send_all(memory_stream, *range(MAX_QUEUED_BATCHES + 1)))
+    await run_pending_tasks()
+    assert memory_stream._queue.qsize() == MAX_QUEUED_BATCHES
     assert not telling.done()
-    async with aclosing(relay.receive_batches()) as reading:
+    async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == [0]
-        await settled()
-        assert relay._queue.qsize() == MAX_QUEUED_BATCHES
+        await run_pending_tasks()
+        assert memory_stream._queue.qsize() == MAX_QUEUED_BATCHES
     async with asyncio.timeout(60):
         await telling
 
 
-async def test_nobody_waits_for_a_reader_that_has_left(relay: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(told(relay, *range(3 * MAX_QUEUED_BATCHES)))
-    async with aclosing(relay.receive_batches()) as reading:
+async def test_nobody_waits_for_a_reader_that_has_left(memory_stream: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
+    async with aclosing(memory_stream.receive_batches()) as reading:
         await anext(reading)
     async with asyncio.timeout(60):
         await telling
-    assert relay._queue.qsize() <= 1
+    assert memory_stream._queue.qsize() <= 1
 
 
-async def test_it_is_over_when_all_was_read(relay: MemoryStream[int]) -> None:
-    telling = asyncio.create_task(told(relay, 1))
-    async with aclosing(relay.receive_batches()) as reading:
+async def test_it_is_over_when_all_was_read(memory_stream: MemoryStream[int]) -> None:
+    telling = asyncio.create_task(send_all(memory_stream, 1))
+    async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == [1]
-        await settled()
+        await run_pending_tasks()
         assert not telling.done(), "the reader has not come back"
         with pytest.raises(StopAsyncIteration):
             await anext(reading)
@@ -97,33 +97,33 @@ async def test_it_is_over_when_all_was_read(relay: MemoryStream[int]) -> None:
 
 
 async def test_a_reader_does_not_wait_for_who_was_lost(
-    relay: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
+    memory_stream: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
-    await relay.send_batch([1])
-    relay.close()
-    assert [some async for some in relay.receive_batches()] == [[1]]
+    await memory_stream.send_batch([1])
+    memory_stream.close()
+    assert [some async for some in memory_stream.receive_batches()] == [[1]]
 
 
-class Till:
-    def __init__(self, *, empty: bool = False) -> None:
-        self.paid: list[Charge] = []
-        self._empty = empty
+class FakeBudgetGuard:
+    def __init__(self, *, spent: bool = False) -> None:
+        self.charges: list[Charge] = []
+        self._is_spent = spent
 
     @asynccontextmanager
     async def within_budget(self) -> AsyncIterator[None]:
-        if self._empty:
+        if self._is_spent:
             raise OverBudget("Nothing is left.")
         yield
 
     async def record_charges(self, charges: Sequence[Charge]) -> None:
-        self.paid += charges
+        self.charges += charges
 
 
-def sitting(
-    *scripts: str, provider: Recorded | None = None, earlier: tuple[Message, ...] = ()
+def make_ephemeral_run(
+    *scripts: str, provider: RecordingProvider | None = None, earlier: tuple[Message, ...] = ()
 ) -> EphemeralRun:
-    provider = provider or Recorded({})
+    provider = provider or RecordingProvider({})
     participants = make_participants(scripts)
     chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
     plan = RunPlan(
@@ -132,23 +132,25 @@ def sitting(
     return EphemeralRun(plan=plan, question=user_message("Why?"), chains=chains, earlier=earlier)
 
 
-async def emptied(sittings: EphemeralRuns) -> None:
+async def wait_until_finished(ephemeral_runs: EphemeralRuns) -> None:
     async with asyncio.timeout(60):
-        while len(sittings):
+        while len(ephemeral_runs):
             await asyncio.sleep(0.001)
 
 
 async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
-    sittings, till = EphemeralRuns(SPEAKER), Till()
-    heard: list[Event] = [e async for some in sittings.stream(sitting("echo", "echo"), till) for e in some]
+    sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
+    heard: list[Event] = [
+        e async for some in sittings.stream(make_ephemeral_run("echo", "echo"), till) for e in some
+    ]
     assert isinstance(heard[-1], RunEnded)
     assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
-    assert [charge.purpose for charge in till.paid] == ["answer", "answer"]
-    await emptied(sittings)
+    assert [charge.purpose for charge in till.charges] == ["answer", "answer"]
+    await wait_until_finished(sittings)
 
 
 async def test_what_was_said_before_is_told() -> None:
-    provider = Recorded({})
+    provider = RecordingProvider({})
     said = (
         Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", number=1),
         Message(
@@ -161,26 +163,28 @@ async def test_what_was_said_before_is_told() -> None:
             number=2,
         ),
     )
-    async for _ in EphemeralRuns(SPEAKER).stream(sitting("echo", provider=provider, earlier=said)):
+    async for _ in EphemeralRuns(MODEL_CALLER).stream(
+        make_ephemeral_run("echo", provider=provider, earlier=said)
+    ):
         pass
-    (asked,) = provider.asked
+    (asked,) = provider.requests
     assert asked.messages == (user_message("One?"), assistant_message("Yes."), user_message("Why?"))
 
 
 async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
-    sittings, till = EphemeralRuns(SPEAKER), Till()
-    async with asyncio.timeout(60), aclosing(sittings.stream(sitting("endless"), till)) as told:
+    sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
+    async with asyncio.timeout(60), aclosing(sittings.stream(make_ephemeral_run("endless"), till)) as told:
         async for some in told:
             if any(isinstance(event, TextDelta) for event in some):
                 break
-    await emptied(sittings)
-    assert len(till.paid) == 1
+    await wait_until_finished(sittings)
+    assert len(till.charges) == 1
 
 
 async def test_it_can_be_stopped_and_read_to_its_end() -> None:
     stop = StopSignal()
     turns: list[str] = []
-    async for some in EphemeralRuns(SPEAKER).stream(sitting("endless"), stop=stop):
+    async for some in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("endless"), stop=stop):
         turns += [event.status for event in some if isinstance(event, TurnEnded)]
         if any(isinstance(event, TextDelta) for event in some):
             stop.request_stop()
@@ -188,18 +192,20 @@ async def test_it_can_be_stopped_and_read_to_its_end() -> None:
 
 
 async def test_where_nothing_is_left_it_does_not_begin() -> None:
-    provider = Recorded({})
+    provider = RecordingProvider({})
     with pytest.raises(OverBudget):
-        async for _ in EphemeralRuns(SPEAKER).stream(sitting("echo", provider=provider), Till(empty=True)):
+        async for _ in EphemeralRuns(MODEL_CALLER).stream(
+            make_ephemeral_run("echo", provider=provider), FakeBudgetGuard(spent=True)
+        ):
             pass
-    assert provider.asked == []
+    assert provider.requests == []
 
 
 async def test_when_all_end_readers_are_told() -> None:
-    sittings = EphemeralRuns(SPEAKER)
+    sittings = EphemeralRuns(MODEL_CALLER)
     last: list[Event] = []
     async with asyncio.timeout(60):
-        async for some in sittings.stream(sitting("endless")):
+        async for some in sittings.stream(make_ephemeral_run("endless")):
             last = some or last
             if any(isinstance(event, TextDelta) for event in some):
                 closing = asyncio.create_task(sittings.close())

@@ -17,32 +17,32 @@ from moot.types.model_info import Profile
 from moot.types.participants import Participant, make_participants
 from moot.types.requests import File, ModelMessage, assistant_message, user_message
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import Recorded
+from tests.engine.tables import RecordingProvider
 
 QUESTION = user_message("What is a moot?")
 
 
-async def play(
+async def run_question(
     *names: str,
     mode: str = "parallel",
     stop: StopSignal | None = None,
-    asked: ModelMessage = QUESTION,
-    provider: Recorded | None = None,
-    heard: Callable[[list[Event]], None] = lambda _: None,
+    message: ModelMessage = QUESTION,
+    provider: RecordingProvider | None = None,
+    on_events: Callable[[list[Event]], None] = lambda _: None,
 ) -> list[Event]:
     """Put a question to scripts of these names, and return all that a reader is told; `heard` looks on."""
     events: list[Event] = []
-    provider = provider or Recorded({})
+    provider = provider or RecordingProvider({})
 
     def reader(more: Sequence[Event]) -> None:
         events.extend(more)
-        heard(events)
+        on_events(events)
 
     participants = make_participants(names)
     chains = {who.id: (ResolvedModel(who.model, provider, who.model, KeyRing(())),) for who in participants}
     plan = RunPlan(mode=mode, participants=participants, introduced=False)
     ended = await run_inline(
-        plan, asked, chains, RunLog(reader), ModelCaller(backoff_seconds=0.001), stop or StopSignal()
+        plan, message, chains, RunLog(reader), ModelCaller(backoff_seconds=0.001), stop or StopSignal()
     )
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[-1], RunEnded)
@@ -50,44 +50,44 @@ async def play(
     return events
 
 
-def ends(events: list[Event]) -> dict[str, str]:
+def turn_statuses(events: list[Event]) -> dict[str, str]:
     return {event.participant: event.status for event in events if isinstance(event, TurnEnded)}
 
 
-def status(events: list[Event]) -> str:
+def final_status(events: list[Event]) -> str:
     return events[-1].status if isinstance(events[-1], RunEnded) else "not ended"
 
 
 async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
-    events = await play("steady", "steady", "echo")
+    events = await run_question("steady", "steady", "echo")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     speakers = [event.participant for event in events if isinstance(event, TextDelta)]
     assert speakers[:6] != sorted(speakers[:6])  # interleaved
-    assert ends(events) == {"alpha": "completed", "beta": "completed", "gamma": "completed"}
+    assert turn_statuses(events) == {"alpha": "completed", "beta": "completed", "gamma": "completed"}
 
 
 async def test_one_failing_lane_never_hurts_another() -> None:
-    events = await play("unauthorized", "echo", "reset")
-    assert ends(events) == {"alpha": "failed", "beta": "completed", "gamma": "partial"}
-    assert status(events) == "completed"
+    events = await run_question("unauthorized", "echo", "reset")
+    assert turn_statuses(events) == {"alpha": "failed", "beta": "completed", "gamma": "partial"}
+    assert final_status(events) == "completed"
 
 
 async def test_a_run_fails_only_when_all_failed() -> None:
-    assert status(await play("unauthorized", "forbidden")) == "failed"
+    assert final_status(await run_question("unauthorized", "forbidden")) == "failed"
 
 
 async def test_a_stop_ends_all_and_keeps_what_came() -> None:
     stop = StopSignal()
 
     def stopping(events: list[Event]) -> None:
-        if "gamma" in ends(events) and any(
+        if "gamma" in turn_statuses(events) and any(
             isinstance(one, TextDelta) and one.participant == "alpha" for one in events
         ):
             stop.request_stop()
 
-    events = await play("steady", "silence", "echo", stop=stop, heard=stopping)
-    assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
-    assert status(events) == "stopped"
+    events = await run_question("steady", "silence", "echo", stop=stop, on_events=stopping)
+    assert turn_statuses(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
+    assert final_status(events) == "stopped"
     (stopped,) = [e for e in events if isinstance(e, TurnEnded) and e.participant == "alpha"]
     assert stopped.message.text == "".join(
         event.text for event in events if isinstance(event, TextDelta) and event.participant == "alpha"
@@ -95,7 +95,7 @@ async def test_a_stop_ends_all_and_keeps_what_came() -> None:
 
 
 async def test_every_turn_ends_once_and_after_all_it_said() -> None:
-    events = await play("steady", "flaky", "unauthorized", mode="consensus")
+    events = await run_question("steady", "flaky", "unauthorized", mode="consensus")
     turns = [(e.round, e.participant) for e in events if isinstance(e, TurnEnded)]
     assert turns == [(round_, who) for round_ in range(2) for who in ("alpha", "beta", "gamma")]
     ended: set[tuple[int, str]] = set()
@@ -107,33 +107,33 @@ async def test_every_turn_ends_once_and_after_all_it_said() -> None:
 
 
 async def test_a_question_is_sent_as_it_was_put() -> None:
-    provider = Recorded({})
+    provider = RecordingProvider({})
     asked = build_question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
-    await play("echo", "echo", asked=asked, provider=provider)
-    assert [request.messages for request in provider.asked] == [(asked,), (asked,)]
-    assert {request.system for request in provider.asked} == {""}
+    await run_question("echo", "echo", message=asked, provider=provider)
+    assert [request.messages for request in provider.requests] == [(asked,), (asked,)]
+    assert {request.system for request in provider.requests} == {""}
 
 
 async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
-    provider = Recorded({})
+    provider = RecordingProvider({})
     asked = build_question("What is it?", "one\ntwo")
-    await play("echo", "echo", mode="consensus", asked=asked, provider=provider)
-    first, _, again, _ = provider.asked
+    await run_question("echo", "echo", mode="consensus", message=asked, provider=provider)
+    first, _, again, _ = provider.requests
     assert first.messages == (asked,)
-    assert again.messages[:2] == (asked, assistant_message(_words(asked)))
+    assert again.messages[:2] == (asked, assistant_message(_message_text(asked)))
 
 
-def _words(asked: ModelMessage) -> str:
-    return "\n\n".join(part.text for part in asked.parts if isinstance(part, Text))
+def _message_text(message: ModelMessage) -> str:
+    return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
 async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
-    assert status(await play("echo", mode=mode)) == "completed"
+    assert final_status(await run_question("echo", mode=mode)) == "completed"
 
 
 async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> None:
-    provider = Recorded({"any": Script(answer="Four.")})
+    provider = RecordingProvider({"any": Script(answer="Four.")})
     who = Participant("alpha", "Alpha", "any", active=False)
     plan = RunPlan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
     chains = {"alpha": (ResolvedModel("any", provider, "any", KeyRing(())),)}
@@ -141,29 +141,31 @@ async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> No
     await run_inline(
         plan, user_message("Two and two?"), chains, RunLog(events.extend), ModelCaller(), StopSignal()
     )
-    assert ends(events) == {"alpha": "completed"}
-    (asked,) = provider.asked
+    assert turn_statuses(events) == {"alpha": "completed"}
+    (asked,) = provider.requests
     assert (asked.system, asked.messages) == ("", (user_message("Two and two?"),))
 
 
 async def test_an_advisor_is_told_when_it_was_asked_and_no_more_than_its_model_can_hold() -> None:
-    provider = Small({})
-    await play("echo", mode="advisors", provider=provider, asked=build_question("What now?", "word " * 9000))
-    (asked,) = provider.asked
+    provider = SmallContextProvider({})
+    await run_question(
+        "echo", mode="advisors", provider=provider, message=build_question("What now?", "word " * 9000)
+    )
+    (asked,) = provider.requests
     (words,) = [part.text for part in asked.messages[-1].parts if isinstance(part, Text)][-1:]
     assert re.fullmatch(r"\[20\d\d-\d\d-\d\d \d\d:\d\d\] What now\?", words)
-    assert provider.looked_up == ["echo"]
+    assert provider.profiled_models == ["echo"]
 
 
-class Small(Recorded):
+class SmallContextProvider(RecordingProvider):
     """A model that can hold little."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(scripts)
-        self.looked_up: list[str] = []
+        self.profiled_models: list[str] = []
 
     def model_profile(self, model: str) -> Profile:
-        self.looked_up.append(model)
+        self.profiled_models.append(model)
         return Profile(context=2048)
 
 

@@ -14,42 +14,42 @@ from moot.store.database import Database
 from moot.store.runs.runs import Runs
 from moot.store.schema import worker
 from moot.types.events import TextDelta
-from tests.databases import KINDS
-from tests.engine.works import Works
-from tests.postgres import server
-from tests.store.hearing import SECONDS, eventually
-from tests.store.running import OTHER, WORKER
+from tests.databases import DATABASE_KINDS
+from tests.engine.works import RunHarness
+from tests.postgres import postgres_server_url
+from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
+from tests.store.running import OTHER_WORKER, WORKER
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.parametrize("works", KINDS, indirect=True),
+    pytest.mark.parametrize("works", DATABASE_KINDS, indirect=True),
 ]
 
 
-async def test_a_run_is_executed_to_its_end_and_told_of(works: Works) -> None:
-    run = await works.new()
-    works.runs.start_run(run.id)
-    assert await works.over(run) == "completed"
-    assert await works.answers(run) == [("completed", "Why?")]
-    kinds = [event.__struct_config__.tag for event in await works.events(run)]
+async def test_a_run_is_executed_to_its_end_and_told_of(run_harness: RunHarness) -> None:
+    run = await run_harness.create_run()
+    run_harness.run_manager.start_run(run.id)
+    assert await run_harness.wait_for_end(run) == "completed"
+    assert await run_harness.read_answers(run) == [("completed", "Why?")]
+    kinds = [event.__struct_config__.tag for event in await run_harness.read_events(run)]
     assert kinds == ["run_started", "turn_started", "text_delta", "turn_ended", "run_ended"]
-    await eventually(lambda: any(claim.run == run.id for claim, _ in works.ended))
-    (turns,) = [turns for claim, turns in works.ended if claim.run == run.id]
+    await wait_until(lambda: any(claim.run == run.id for claim, _ in run_harness.ended_runs))
+    (turns,) = [turns for claim, turns in run_harness.ended_runs if claim.run == run.id]
     assert [turn.content for turn in turns] == ["Why?"]
 
 
-async def test_started_twice_it_runs_once(works: Works) -> None:
-    before = len(works.provider.asked)
-    run = await works.new()
-    works.runs.start_run(run.id)
-    works.runs.start_run(run.id)
-    assert await works.over(run) == "completed"
-    works.runs.start_run(run.id)
-    await eventually(lambda: not works.runs.executions)
-    assert len(works.provider.asked) == before + 1
+async def test_started_twice_it_runs_once(run_harness: RunHarness) -> None:
+    before = len(run_harness.provider.requests)
+    run = await run_harness.create_run()
+    run_harness.run_manager.start_run(run.id)
+    run_harness.run_manager.start_run(run.id)
+    assert await run_harness.wait_for_end(run) == "completed"
+    run_harness.run_manager.start_run(run.id)
+    await wait_until(lambda: not run_harness.run_manager.executions)
+    assert len(run_harness.provider.requests) == before + 1
 
 
-async def on_books(database: Database, statement: str) -> None:
+async def execute_on_dbos(database: Database, statement: str) -> None:
     """Do something to the books of DBOS behind its back."""
     if database.is_postgres:
         async with database.write() as connection:
@@ -60,74 +60,78 @@ async def on_books(database: Database, statement: str) -> None:
         file.execute(statement)
 
 
-async def test_a_step_that_cannot_be_noted_is_done_all_the_same(works: Works) -> None:
-    run = await works.new()
-    await on_books(works.database, "ALTER TABLE operation_outputs RENAME TO elsewhere")
+async def test_a_step_that_cannot_be_noted_is_done_all_the_same(run_harness: RunHarness) -> None:
+    run = await run_harness.create_run()
+    await execute_on_dbos(run_harness.database, "ALTER TABLE operation_outputs RENAME TO elsewhere")
     try:
-        works.runs.start_run(run.id)
-        assert await works.over(run) == "completed"
+        run_harness.run_manager.start_run(run.id)
+        assert await run_harness.wait_for_end(run) == "completed"
     finally:
-        await on_books(works.database, "ALTER TABLE elsewhere RENAME TO operation_outputs")
-    assert await works.answers(run) == [("completed", "Why?")]
+        await execute_on_dbos(run_harness.database, "ALTER TABLE elsewhere RENAME TO operation_outputs")
+    assert await run_harness.read_answers(run) == [("completed", "Why?")]
 
 
-async def test_a_run_begins_as_soon_as_it_can_be_noted(works: Works) -> None:
-    await eventually(lambda: not works.runs.executions)
-    run = await works.new()
-    await on_books(works.database, "ALTER TABLE workflow_status RENAME TO elsewhere")
+async def test_a_run_begins_as_soon_as_it_can_be_noted(run_harness: RunHarness) -> None:
+    await wait_until(lambda: not run_harness.run_manager.executions)
+    run = await run_harness.create_run()
+    await execute_on_dbos(run_harness.database, "ALTER TABLE workflow_status RENAME TO elsewhere")
     try:
-        works.runs.start_run(run.id)
+        run_harness.run_manager.start_run(run.id)
         await asyncio.sleep(0.1)
-        assert await works.events(run) == []
+        assert await run_harness.read_events(run) == []
     finally:
-        await on_books(works.database, "ALTER TABLE elsewhere RENAME TO workflow_status")
-    assert await works.over(run) == "completed"
+        await execute_on_dbos(run_harness.database, "ALTER TABLE elsewhere RENAME TO workflow_status")
+    assert await run_harness.wait_for_end(run) == "completed"
 
 
-async def test_what_a_dead_worker_had_not_begun_is_begun(works: Works) -> None:
-    run = await works.new(of=OTHER)
-    await works.runs.take_over(OTHER)
-    assert await works.over(run) == "completed"
+async def test_what_a_dead_worker_had_not_begun_is_begun(run_harness: RunHarness) -> None:
+    run = await run_harness.create_run(worker=OTHER_WORKER)
+    await run_harness.run_manager.take_over(OTHER_WORKER)
+    assert await run_harness.wait_for_end(run) == "completed"
 
 
-async def noted_as_done(works: Works, run: str) -> None:
+async def wait_until_recorded(run_harness: RunHarness, run: str) -> None:
     """Wait until DBOS has written that a run is over: it does so a moment after we did."""
     status = text("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = :run")
     async with asyncio.timeout(60):
         while True:
-            async with works.database.read() as connection:
+            async with run_harness.database.read() as connection:
                 if (await connection.execute(status, {"run": run})).scalar() == "SUCCESS":
                     return
             await asyncio.sleep(0.01)
 
 
-async def test_what_nobody_has_is_adopted(works: Works) -> None:
+async def test_what_nobody_has_is_adopted(run_harness: RunHarness) -> None:
     """A worker that was taken over takes a run up once more, and dies when all have forgotten it."""
-    only_postgres(works)
-    run = await works.new()
-    works.runs.start_run(run.id)
-    await works.over(run)
-    await noted_as_done(works, run.id)
-    async with works.database.write() as connection:
+    require_postgres(run_harness)
+    run = await run_harness.create_run()
+    run_harness.run_manager.start_run(run.id)
+    await run_harness.wait_for_end(run)
+    await wait_until_recorded(run_harness, run.id)
+    async with run_harness.database.write() as connection:
         this = {"run": run.id}
         await connection.execute(text("UPDATE run SET status = 'running' WHERE id = :run"), this)
         await connection.execute(text("DELETE FROM run_event WHERE run = :run"), this)
         await connection.execute(text("DELETE FROM message WHERE run = :run AND role = 'assistant'"), this)
         await connection.execute(text("DELETE FROM dbos.operation_outputs WHERE workflow_uuid = :run"), this)
-        await connection.execute(text(GONE), this)
-    looking = asyncio.create_task(works.runs.poll_unregistered_workers(0.05, works.runs.take_over))
-    assert await works.over(run) == "completed"
+        await connection.execute(text(ABANDON_WORKFLOW), this)
+    looking = asyncio.create_task(
+        run_harness.run_manager.poll_unregistered_workers(0.05, run_harness.run_manager.take_over)
+    )
+    assert await run_harness.wait_for_end(run) == "completed"
     looking.cancel()
 
 
-async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(works: Works) -> None:
-    run = await works.new()
-    looking = asyncio.create_task(works.runs.poll_unstarted_runs(0.05))
-    assert await works.over(run) == "completed"
+async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(run_harness: RunHarness) -> None:
+    run = await run_harness.create_run()
+    looking = asyncio.create_task(run_harness.run_manager.poll_unstarted_runs(0.05))
+    assert await run_harness.wait_for_end(run) == "completed"
     looking.cancel()
 
 
-async def test_run_does_not_begin_after_begin_no_more(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_run_does_not_begin_after_begin_no_more(
+    run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits, goes_on = asyncio.Event(), asyncio.Event()
 
     async def for_the_end() -> None:
@@ -136,60 +140,62 @@ async def test_run_does_not_begin_after_begin_no_more(works: Works, monkeypatch:
         await goes_on.wait()
 
     monkeypatch.setattr(manager, "wait_forever", for_the_end)
-    monkeypatch.setattr(works.runs, "_is_draining", works.runs._is_draining)  # so that it is put back
-    await eventually(lambda: not works.runs.executions)
-    before = await works.new("scripted/forever")
-    works.runs.start_run(before.id)
-    await works.until(before, TextDelta)
-    works.runs.stop_accepting_runs()
-    after = await works.new()
-    works.runs.start_run(after.id)
+    monkeypatch.setattr(
+        run_harness.run_manager, "_is_draining", run_harness.run_manager._is_draining
+    )  # so that it is put back
+    await wait_until(lambda: not run_harness.run_manager.executions)
+    before = await run_harness.create_run("scripted/forever")
+    run_harness.run_manager.start_run(before.id)
+    await run_harness.wait_for_event(before, TextDelta)
+    run_harness.run_manager.stop_accepting_runs()
+    after = await run_harness.create_run()
+    run_harness.run_manager.start_run(after.id)
     try:
-        await eventually(lambda: waits.is_set() or after.id in works.runs.executions)
+        await wait_until(lambda: waits.is_set() or after.id in run_harness.run_manager.executions)
         assert waits.is_set()
-        assert works.runs.executions.keys() == {before.id}, "what had begun goes on"
-        assert await works.events(after) == []
+        assert run_harness.run_manager.executions.keys() == {before.id}, "what had begun goes on"
+        assert await run_harness.read_events(after) == []
     finally:
         goes_on.set()
-    assert await works.stop(before) == "stopped"
-    assert await works.over(after) == "completed"
+    assert await run_harness.stop_run(before) == "stopped"
+    assert await run_harness.wait_for_end(after) == "completed"
 
 
-async def test_a_run_goes_on_when_postgres_ends_all_connections(works: Works) -> None:
-    only_postgres(works)
-    run = await works.new("scripted/forever")
-    works.runs.start_run(run.id)
-    await works.until(run, TextDelta)
-    await cut_off(works.database)
-    written = len(await works.events(run))
-    async with asyncio.timeout(SECONDS):
-        while len(await works.events(run)) == written:
+async def test_a_run_goes_on_when_postgres_ends_all_connections(run_harness: RunHarness) -> None:
+    require_postgres(run_harness)
+    run = await run_harness.create_run("scripted/forever")
+    run_harness.run_manager.start_run(run.id)
+    await run_harness.wait_for_event(run, TextDelta)
+    await drop_connections(run_harness.database)
+    written = len(await run_harness.read_events(run))
+    async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+        while len(await run_harness.read_events(run)) == written:
             await asyncio.sleep(0.01)
-    assert await works.stop(run) == "stopped"
-    seen = "".join(event.text for event in await works.events(run) if isinstance(event, TextDelta))
-    assert await works.answers(run) == [("stopped", seen)]
+    assert await run_harness.stop_run(run) == "stopped"
+    seen = "".join(event.text for event in await run_harness.read_events(run) if isinstance(event, TextDelta))
+    assert await run_harness.read_answers(run) == [("stopped", seen)]
 
 
 async def test_a_worker_that_was_taken_over_does_not_say_that_its_run_is_over(
-    works: Works, monkeypatch: pytest.MonkeyPatch
+    run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last test of this file: after it, the worker of all tests is no more."""
-    only_postgres(works)
-    run = await works.new()
-    async with works.database.write() as connection:
-        await connection.execute(update(worker).where(worker.c.id == WORKER).values(reaper=OTHER))
-    claims = spied(monkeypatch, Runs, "acquire_lease")
-    works.runs.start_run(run.id)
-    await eventually(lambda: bool(claims))
+    require_postgres(run_harness)
+    run = await run_harness.create_run()
+    async with run_harness.database.write() as connection:
+        await connection.execute(update(worker).where(worker.c.id == WORKER).values(reaper=OTHER_WORKER))
+    claims = spy_on(monkeypatch, Runs, "acquire_lease")
+    run_harness.run_manager.start_run(run.id)
+    await wait_until(lambda: bool(claims))
     await asyncio.sleep(0.2)
     noted = text("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = :run")
-    async with works.database.read() as connection:
+    async with run_harness.database.read() as connection:
         assert (await connection.execute(noted, {"run": run.id})).scalar_one() == "PENDING"
 
 
-async def cut_off(database: Database) -> None:
+async def drop_connections(database: Database) -> None:
     """End all connections to a database of Postgres, as its restart does."""
-    admin: Any = await asyncpg.connect(server())
+    admin: Any = await asyncpg.connect(postgres_server_url())
     name = urlsplit(database.url).path.removeprefix("/")
     ended = await admin.fetch(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
@@ -198,12 +204,12 @@ async def cut_off(database: Database) -> None:
     await admin.close()
 
 
-def only_postgres(works: Works) -> None:
-    if not works.database.is_postgres:
+def require_postgres(run_harness: RunHarness) -> None:
+    if not run_harness.database.is_postgres:
         pytest.skip("a file has one worker")
 
 
-def spied(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[object]:
+def spy_on(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[object]:
     """Note the calls of a method."""
     calls: list[object] = []
     method: Callable[..., Coroutine[None, None, object]] = getattr(owner, name)
@@ -216,4 +222,6 @@ def spied(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[objec
     return calls
 
 
-GONE = "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = 'gone' WHERE workflow_uuid = :run"
+ABANDON_WORKFLOW = (
+    "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = 'gone' WHERE workflow_uuid = :run"
+)

@@ -6,7 +6,7 @@ from moot.engine.runs.recovery import InterruptedTurn, find_interrupted_turns, i
 from moot.store.runs.runs import RunLease
 from moot.types.actions import Action
 from moot.types.chunks import Usage
-from moot.types.drawing import Open
+from moot.types.drawing import OpenWhiteboard
 from moot.types.events import (
     ActionDropped,
     ActionTaken,
@@ -33,17 +33,17 @@ BETA = {"participant": "beta", "stage": "round", "round": 1}
 MODEL = "lab/one"
 
 
-def started(who: dict[str, object], attempt: int = 1) -> Event:
-    return TurnStarted(**who, attempt=attempt, model=MODEL)  # type: ignore[arg-type]
+def turn_started(turn_fields: dict[str, object], attempt: int = 1) -> Event:
+    return TurnStarted(**turn_fields, attempt=attempt, model=MODEL)  # type: ignore[arg-type]
 
 
-def text(who: dict[str, object], words: str) -> Event:
-    return TextDelta(**who, text=words)  # type: ignore[arg-type]
+def text_delta(turn_fields: dict[str, object], text: str) -> Event:
+    return TextDelta(**turn_fields, text=text)  # type: ignore[arg-type]
 
 
-def ended(who: dict[str, object]) -> Event:
+def turn_ended(turn_fields: dict[str, object]) -> Event:
     return TurnEnded(
-        **who,  # type: ignore[arg-type]
+        **turn_fields,  # type: ignore[arg-type]
         status="completed",
         message=Answer("All."),
         model=MODEL,
@@ -55,12 +55,12 @@ def ended(who: dict[str, object]) -> Event:
 def test_only_turns_without_an_end_are_left() -> None:
     log = [
         RunStarted(participants=()),
-        started(ALPHA),
-        started(BETA),
-        text(BETA, "All"),
-        text(ALPHA, "So "),
-        ended(BETA),
-        text(ALPHA, "far"),
+        turn_started(ALPHA),
+        turn_started(BETA),
+        text_delta(BETA, "All"),
+        text_delta(ALPHA, "So "),
+        turn_ended(BETA),
+        text_delta(ALPHA, "far"),
         Notice(kind="resumed", message="", participant="alpha"),
     ]
     left = find_interrupted_turns(log)
@@ -70,32 +70,32 @@ def test_only_turns_without_an_end_are_left() -> None:
 
 
 def test_a_new_attempt_makes_the_earlier_words_void() -> None:
-    log = [started(ALPHA), text(ALPHA, "Old"), started(ALPHA, 2), text(ALPHA, "New")]
+    log = [turn_started(ALPHA), text_delta(ALPHA, "Old"), turn_started(ALPHA, 2), text_delta(ALPHA, "New")]
     assert [left.answer.text for left in find_interrupted_turns(log).values()] == ["New"]
 
 
 def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
     log = [
-        started(ALPHA),
-        text(ALPHA, "Hm"),
+        turn_started(ALPHA),
+        text_delta(ALPHA, "Hm"),
         TextRetracted(**ALPHA),  # type: ignore[arg-type]
         ThoughtDelta(**ALPHA, text="Hm"),  # type: ignore[arg-type]
-        text(ALPHA, "Yes"),
+        text_delta(ALPHA, "Yes"),
     ]
     assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("Yes", "Hm")]
 
 
-def does(who: dict[str, object], action: Action) -> Event:
-    return ActionTaken(**who, id="act_1", action=action)  # type: ignore[arg-type]
+def action_performed(turn_fields: dict[str, object], action: Action) -> Event:
+    return ActionTaken(**turn_fields, id="act_1", action=action)  # type: ignore[arg-type]
 
 
 def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
     log = [
-        started(ALPHA),
-        text(ALPHA, "Look "),
-        text(ALPHA, "here."),
-        does(ALPHA, Open()),
-        text(ALPHA, " And th"),
+        turn_started(ALPHA),
+        text_delta(ALPHA, "Look "),
+        text_delta(ALPHA, "here."),
+        action_performed(ALPHA, OpenWhiteboard()),
+        text_delta(ALPHA, " And th"),
         ActionDropped(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
     ]
     (left,) = find_interrupted_turns(log).values()
@@ -110,12 +110,19 @@ def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
 
 
 def test_a_turn_that_only_did_something_has_not_failed() -> None:
-    (left,) = find_interrupted_turns([started(ALPHA), does(ALPHA, Open())]).values()
+    (left,) = find_interrupted_turns(
+        [turn_started(ALPHA), action_performed(ALPHA, OpenWhiteboard())]
+    ).values()
     assert (left.turn_end_event(None).status, left.turn_end_event(None).message.text) == ("partial", "")
 
 
 def test_a_new_attempt_makes_what_was_done_void() -> None:
-    log = [started(ALPHA), does(ALPHA, Open()), started(ALPHA, 2), text(ALPHA, "New")]
+    log = [
+        turn_started(ALPHA),
+        action_performed(ALPHA, OpenWhiteboard()),
+        turn_started(ALPHA, 2),
+        text_delta(ALPHA, "New"),
+    ]
     assert [left.answer for left in find_interrupted_turns(log).values()] == [Answer("New")]
 
 
@@ -159,11 +166,11 @@ def test_calls_are_kept_with_the_words_before_them_and_void_with_a_new_attempt()
     call = ToolCalled(**ALPHA, call_id="call_1", name="a/b", arguments="{}")  # type: ignore[arg-type]
     returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
     came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
-    told = [started(ALPHA), text(ALPHA, "Let me."), call]
+    told = [turn_started(ALPHA), text_delta(ALPHA, "Let me."), call]
     (cut,) = find_interrupted_turns(told).values()
     (use,) = cut.answer.tools
     assert (use.said, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
     (whole,) = find_interrupted_turns([*told, came]).values()
     assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
-    (anew,) = find_interrupted_turns([*told, came, started(ALPHA, 2)]).values()
+    (anew,) = find_interrupted_turns([*told, came, turn_started(ALPHA, 2)]).values()
     assert anew.answer.tools == ()

@@ -14,7 +14,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.scripted.scripts import Script
 from moot.streaming.cancellation import StopSignal
 from moot.types.chunks import Text, Usage
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Message
 from moot.types.errors import DatabaseUnavailable, MissingKey
 from moot.types.events import (
@@ -33,10 +33,10 @@ from moot.types.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 from moot.types.requests import ModelRequest
 from tests.api import debating
-from tests.engine.tables import QUESTION, Recorded, Stage
+from tests.engine.tables import QUESTION, RecordingProvider, TableHarness
 
 SCRIPTS = {
     "yes": Script(answer="Yes, indeed."),
@@ -46,20 +46,20 @@ SCRIPTS = {
 }
 
 
-def stage(mode: str, *models: str, **more: object) -> Stage:
-    return Stage(mode, *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
+def create_table(mode: str, *models: str, **more: object) -> TableHarness:
+    return TableHarness(mode, *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
 
 
-def kept(who: str, words: str, *, round_: int = 0, status: TurnStatus = "completed") -> Message:
+def stored_turn(participant: str, text: str, *, round_: int = 0, status: TurnStatus = "completed") -> Message:
     return replace(
         QUESTION,
-        id=f"msg_{who}_{round_}",
+        id=f"msg_{participant}_{round_}",
         role="assistant",
-        participant=who,
-        name=who.title(),
+        participant=participant,
+        name=participant.title(),
         stage="round",
         round=round_,
-        content=words,
+        content=text,
         status=status,
         number=2,
     )
@@ -67,9 +67,9 @@ def kept(who: str, words: str, *, round_: int = 0, status: TurnStatus = "complet
 
 class TestModes:
     async def test_in_a_consensus_everybody_has_heard_all_that_was_said_before(self) -> None:
-        table = stage("consensus", "yes", "no")
+        table = create_table("consensus", "yes", "no")
         assert await table.table.run_mode() == "completed"
-        assert table.asked == [
+        assert table.sent_messages == [
             [("user", "Why?")],
             [("user", "Why?", "Alpha said:\n\nYes, indeed.")],
             [("user", "Why?"), ("assistant", "Yes, indeed."), ("user", "Beta said:\n\nNot at all.")],
@@ -79,7 +79,7 @@ class TestModes:
                 ("user", "Alpha said:\n\nYes, indeed."),
             ],
         ]
-        assert table.told == [
+        assert table.answer_lines == [
             "0/alpha completed: Yes, indeed.",
             "0/beta completed: Not at all.",
             "1/alpha completed: Yes, indeed.",
@@ -87,30 +87,32 @@ class TestModes:
         ]
 
     async def test_in_parallel_nobody_sees_the_others_whoever_is_first(self) -> None:
-        table = stage("parallel", "yes", "slow", "no")
+        table = create_table("parallel", "yes", "slow", "no")
         assert await table.table.run_mode() == "completed"
-        assert table.asked == [[("user", "Why?")]] * 3
+        assert table.sent_messages == [[("user", "Why?")]] * 3
         speakers = [event.participant for event in table.transcript.events if isinstance(event, TextDelta)]
         assert speakers.index("gamma") < len(speakers) - 1 - speakers[::-1].index("beta")
 
     async def test_one_who_fails_is_passed_over_and_its_failure_is_told_to_nobody(self) -> None:
-        table = stage("consensus", "unauthorized", "yes", rounds=1)
+        table = create_table("consensus", "unauthorized", "yes", rounds=1)
         assert await table.table.run_mode() == "completed"
         assert [(m.participant, m.status) for m in table.answers] == [
             ("alpha", "failed"),
             ("beta", "completed"),
         ]
-        assert table.asked[-1] == [("user", "Why?")]
+        assert table.sent_messages[-1] == [("user", "Why?")]
 
     async def test_what_broke_off_is_kept_and_told_as_such(self) -> None:
-        table = stage("consensus", "reset", "yes", rounds=1)
+        table = create_table("consensus", "reset", "yes", rounds=1)
         await table.table.run_mode()
         partial = table.answers[0]
         assert (partial.status, partial.content) == ("partial", "A table has no head when")
-        assert table.asked[-1] == [("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")]
+        assert table.sent_messages[-1] == [
+            ("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")
+        ]
 
     async def test_rounds_are_announced(self) -> None:
-        table = stage("consensus", "yes", "no")
+        table = create_table("consensus", "yes", "no")
         await table.table.run_mode()
         order = [
             f"round {event.round}" if isinstance(event, StageStarted) else event.participant
@@ -120,17 +122,17 @@ class TestModes:
         assert order == ["round 0", "alpha", "beta", "round 1", "alpha", "beta"]
 
     async def test_the_table_goes_on_by_itself(self) -> None:
-        said = [QUESTION, kept("alpha", "Yes.")]
-        table = stage("continue", "yes", "no", said=said, turns=3, first=1)
+        said = [QUESTION, stored_turn("alpha", "Yes.")]
+        table = create_table("continue", "yes", "no", said=said, turns=3, first=1)
         assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["alpha", "beta", "alpha", "beta"]
-        (_, *texts) = table.asked[0][-1]
+        (_, *texts) = table.sent_messages[0][-1]
         assert texts[-1] == table.answers[1].instruction
 
 
-class TestKeeping:
+class TestStoredTurns:
     async def test_an_answer_is_kept_with_how_its_prompt_was_made(self) -> None:
-        table = stage("parallel", "yes", "no", to=("alpha",))
+        table = create_table("parallel", "yes", "no", to=("alpha",))
         await table.table.run_mode()
         (answer,) = table.answers
         assert answer == replace(
@@ -157,57 +159,59 @@ class TestKeeping:
         assert answer.created_at > 0
 
     async def test_a_turn_that_was_kept_is_not_asked_again(self) -> None:
-        table = stage("consensus", "yes", "no", said=[QUESTION, kept("alpha", "Kept.")], rounds=1)
+        table = create_table(
+            "consensus", "yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1
+        )
         assert await table.table.run_mode() == "completed"
-        assert table.asked == [[("user", "Why?", "Alpha said:\n\nKept.")]]
-        assert table.told == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
+        assert table.sent_messages == [[("user", "Why?", "Alpha said:\n\nKept.")]]
+        assert table.answer_lines == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
         assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
 
     async def test_table_that_goes_on_by_itself_asks_only_for_the_turns_that_were_not_kept(self) -> None:
-        kept_turns = [kept("beta", "Kept 0."), kept("alpha", "Kept 1.", round_=1)]
+        kept_turns = [stored_turn("beta", "Kept 0."), stored_turn("alpha", "Kept 1.", round_=1)]
         said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
-        table = stage("continue", "yes", "no", said=said, turns=4, first=1)
+        table = create_table("continue", "yes", "no", said=said, turns=4, first=1)
         assert await table.table.run_mode() == "completed"
-        assert table.told == [
+        assert table.answer_lines == [
             "0/beta completed: Kept 0.",
             "1/alpha completed: Kept 1.",
             "2/beta completed: Not at all.",
             "3/alpha completed: Yes, indeed.",
         ]
-        assert [call.model for call in table.provider.asked] == ["no", "yes"]
-        assert "Alpha said:\n\nKept 1." in table.asked[0][-1]
+        assert [call.model for call in table.provider.requests] == ["no", "yes"]
+        assert "Alpha said:\n\nKept 1." in table.sent_messages[0][-1]
 
     @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
     async def test_only_the_very_turn_counts_as_kept(self, other: dict[str, object]) -> None:
-        said = [QUESTION, replace(kept("alpha", "Kept."), **other)]
-        table = stage("consensus", "yes", said=said, rounds=1)
+        said = [QUESTION, replace(stored_turn("alpha", "Kept."), **other)]
+        table = create_table("consensus", "yes", said=said, rounds=1)
         await table.table.run_mode()
-        assert len(table.asked) == 1
+        assert len(table.sent_messages) == 1
 
     async def test_how_a_kept_turn_ended_is_remembered(self) -> None:
-        said = [QUESTION, kept("alpha", "", status="failed")]
-        table = stage("consensus", "yes", said=said, rounds=1)
+        said = [QUESTION, stored_turn("alpha", "", status="failed")]
+        table = create_table("consensus", "yes", said=said, rounds=1)
         assert await table.table.run_mode() == "failed"
-        assert table.asked == []
+        assert table.sent_messages == []
 
     async def test_every_turn_is_a_step_with_a_name_of_its_own(self) -> None:
-        table = stage("consensus", "yes", "no")
+        table = create_table("consensus", "yes", "no")
         await table.table.run_mode()
         assert table.steps == ["round/0/alpha", "round/0/beta", "round/1/alpha", "round/1/beta"]
 
     async def test_steps_of_a_parallel_run_are_begun_in_the_order_of_the_seats(self) -> None:
-        table = stage("parallel", "slow", "yes", "no")
+        table = create_table("parallel", "slow", "yes", "no")
         await table.table.run_mode()
         assert table.steps == ["answer/0"], "all that is done at once is one step"
 
 
-class TestRefusal:
+class TestUnavailableModels:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
     async def test_one_that_cannot_be_asked_says_why_and_the_others_go_on(self, mode: str) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
-        table = stage(mode, "yes", "no", refused={"alpha": why}, rounds=1)
+        table = create_table(mode, "yes", "no", refused={"alpha": why}, rounds=1)
         assert await table.table.run_mode() == "completed"
-        assert table.told == ["0/alpha failed: ", "0/beta completed: Not at all."]
+        assert table.answer_lines == ["0/alpha failed: ", "0/beta completed: Not at all."]
         refused = table.answers[0]
         assert refused.fault is not None
         assert (refused.fault.message, refused.fault.retryable) == (str(why), False)
@@ -215,27 +219,27 @@ class TestRefusal:
 
     async def test_where_nobody_can_be_asked_the_run_failed(self) -> None:
         why = MissingKey("No key.")
-        table = stage("parallel", "yes", "no", refused={"alpha": why, "beta": why})
+        table = create_table("parallel", "yes", "no", refused={"alpha": why, "beta": why})
         assert await table.table.run_mode() == "failed"
 
 
 class TestStops:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
     async def test_one_who_is_stopped_keeps_what_came_and_leaves_the_others_alone(self, mode: str) -> None:
-        table = stage(mode, "endless", "slow", rounds=1)
-        table.when_heard("alpha", "On and on.", table.table.stop_signals["alpha"].request_stop)
+        table = create_table(mode, "endless", "slow", rounds=1)
+        table.on_text("alpha", "On and on.", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "completed"
-        assert table.told == [
+        assert table.answer_lines == [
             "0/alpha stopped: On and on. ",
             "0/beta completed: Well, let me think about it.",
         ]
 
     async def test_one_who_is_stopped_is_not_asked_in_later_rounds(self) -> None:
-        table = stage("consensus", "endless", "yes", rounds=2)
-        table.when_heard("alpha", "On", table.table.stop_signals["alpha"].request_stop)
+        table = create_table("consensus", "endless", "yes", rounds=2)
+        table.on_text("alpha", "On", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "completed"
-        assert [call.model for call in table.provider.asked] == ["endless", "yes", "yes"]
-        assert table.told == [
+        assert [call.model for call in table.provider.requests] == ["endless", "yes", "yes"]
+        assert table.answer_lines == [
             "0/alpha stopped: On and on. ",
             "0/beta completed: Yes, indeed.",
             "1/beta completed: Yes, indeed.",
@@ -243,7 +247,7 @@ class TestStops:
 
     @pytest.mark.parametrize("mode", ["parallel", "consensus", "continue"])
     async def test_one_who_is_stopped_before_its_turn_is_neither_asked_nor_told_of(self, mode: str) -> None:
-        table = stage(mode, "yes", "no", rounds=1, turns=2)
+        table = create_table(mode, "yes", "no", rounds=1, turns=2)
         table.table.stop_signals["alpha"].request_stop()
         assert await table.table.run_mode() == "completed"
         assert [message.participant for message in table.answers] == ["beta"]
@@ -251,23 +255,23 @@ class TestStops:
         assert "alpha" not in seats
 
     async def test_a_turn_that_readers_have_seen_something_of_ends_all_the_same(self) -> None:
-        table = stage("single", "yes")
-        table.transcript.open.add(TurnKey("alpha"))
+        table = create_table("single", "yes")
+        table.transcript.open_turns.add(TurnKey("alpha"))
         table.table.stop_signals["alpha"].request_stop()
         assert await table.table.run_mode() == "stopped"
-        assert table.told == ["0/alpha stopped: "]
-        assert table.asked == []
+        assert table.answer_lines == ["0/alpha stopped: "]
+        assert table.sent_messages == []
 
     async def test_where_all_are_stopped_one_by_one_the_table_goes_on_no_more(self) -> None:
-        table = stage("continue", "endless", "endless", turns=20)
+        table = create_table("continue", "endless", "endless", turns=20)
         for one in ("alpha", "beta"):
             table.table.stop_signals[one].request_stop()
         assert await table.table.run_mode() == "stopped"
         assert len(table.steps) == 2
 
     async def test_where_the_only_one_is_stopped_the_run_is(self) -> None:
-        table = stage("single", "endless")
-        table.when_heard("alpha", "On", table.table.stop_signals["alpha"].request_stop)
+        table = create_table("single", "endless")
+        table.on_text("alpha", "On", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "stopped"
 
     @pytest.mark.parametrize(
@@ -276,89 +280,89 @@ class TestStops:
     async def test_a_stop_of_the_run_ends_the_mode_at_once(
         self, reason: StopReason, status: TurnStatus
     ) -> None:
-        table = stage("consensus", "yes", "endless", "no", rounds=3)
-        table.when_heard("beta", "On", lambda: table.stop.request_stop(reason))
+        table = create_table("consensus", "yes", "endless", "no", rounds=3)
+        table.on_text("beta", "On", lambda: table.stop.request_stop(reason))
         assert await table.table.run_mode() == status
-        assert table.told == ["0/alpha completed: Yes, indeed.", f"0/beta {status}: On and on. "]
-        assert len(table.provider.asked) == 2
+        assert table.answer_lines == ["0/alpha completed: Yes, indeed.", f"0/beta {status}: On and on. "]
+        assert len(table.provider.requests) == 2
 
     async def test_a_stop_of_the_run_stops_all_who_speak_at_the_same_time(self) -> None:
-        table = stage("parallel", "endless", "endless", "yes")
+        table = create_table("parallel", "endless", "endless", "yes")
 
         def stop_at_the_first_end(event: Event) -> None:
             if isinstance(event, TurnEnded):
                 table.stop.request_stop()
 
-        table.transcript.heard = stop_at_the_first_end
+        table.transcript.on_event = stop_at_the_first_end
         assert await table.table.run_mode() == "stopped"
         assert {message.participant: message.status for message in table.answers} == {
             "alpha": "stopped",
             "beta": "stopped",
             "gamma": "completed",
         }
-        assert table.provider.closed == 3
+        assert table.provider.closed_streams == 3
 
     @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue"])
     async def test_a_run_that_was_stopped_before_it_began_asks_nobody(self, mode: str) -> None:
-        table = stage(mode, "yes", "no")
+        table = create_table(mode, "yes", "no")
         table.stop.request_stop()
         assert await table.table.run_mode() == "stopped"
-        assert (table.asked, table.told, table.transcript.events) == ([], [], [])
+        assert (table.sent_messages, table.answer_lines, table.transcript.events) == ([], [], [])
 
     async def test_a_mode_learns_of_a_stop_by_being_left(self) -> None:
-        table = stage("consensus", "yes")
+        table = create_table("consensus", "yes")
         table.stop.request_stop()
         with pytest.raises(RunStopped):
             await table.table.open_stage("round")
 
 
 async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
-    table = stage("parallel", "yes", "endless")
+    table = create_table("parallel", "yes", "endless")
 
     def unreachable(event: Event) -> None:
         if isinstance(event, TurnEnded):
             raise DatabaseUnavailable
 
-    table.transcript.heard = unreachable
+    table.transcript.on_event = unreachable
     with pytest.raises(DatabaseUnavailable):
         await table.table.run_mode()
-    assert table.provider.closed == 2
+    assert table.provider.closed_streams == 2
 
 
 async def test_the_first_reason_why_nobody_speaks_on_comes_bare_whatever_it_is() -> None:
     class Ending(BaseException):
         """What libraries end a run with, past those who catch every Exception."""
 
-    table = stage("parallel", "yes", "endless")
+    table = create_table("parallel", "yes", "endless")
 
     def end(event: Event) -> None:
         if isinstance(event, TurnEnded):
             raise Ending
 
-    table.transcript.heard = end
+    table.transcript.on_event = end
     with pytest.raises(Ending):
         await table.table.run_mode()
 
 
-def status_of(turns: list[TurnStatus], reason: StopReason | None = None) -> str:
+def status_after_stop(turns: list[TurnStatus], reason: StopReason | None = None) -> str:
     stop = StopSignal()
     if reason:
         stop.request_stop(reason)
     return run_status(turns, stop)
 
 
-turns_at_random = st.lists(st.sampled_from(get_args(TurnStatus)))
+turn_status_lists = st.lists(st.sampled_from(get_args(TurnStatus)))
 
 
 class TestRunStatus:
-    @given(turns_at_random)
+    @given(turn_status_lists)
     def test_a_run_that_was_stopped_is_stopped_whatever_its_turns_are(self, turns: list[TurnStatus]) -> None:
-        assert status_of(turns, "stopped_by_user") == "stopped"
-        assert status_of(turns, "follow_up_interrupt") == "interrupted"
+        assert status_after_stop(turns, "stopped_by_user") == "stopped"
+        assert status_after_stop(turns, "follow_up_interrupt") == "interrupted"
 
-    @given(turns_at_random)
+    @given(turn_status_lists)
     def test_one_who_finished_is_enough(self, turns: list[TurnStatus]) -> None:
-        assert status_of([*turns, "completed"]) == "completed"
+        assert status_after_stop([*turns, "completed"]) == "completed"
 
     @pytest.mark.parametrize(
         ("turns", "status"),
@@ -369,130 +373,156 @@ class TestRunStatus:
         ],
     )
     def test_where_nobody_finished(self, turns: list[TurnStatus], status: str) -> None:
-        assert status_of(turns) == status
+        assert status_after_stop(turns) == status
 
 
-DEBATING = debating.TABLE | {
+DEBATE_SCRIPTS = debating.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
-    "mute": Script(answer="Yes.", when={debating.SECOND: "Still.", **debating.CLERK, debating.SYNTHESIS: ""}),
+    "mute": Script(
+        answer="Yes.",
+        when={
+            debating.SECOND_ANSWER_PROMPT: "Still.",
+            **debating.TASK_ANSWERS,
+            debating.SYNTHESIS_PROMPT: "",
+        },
+    ),
     "endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless"),
     "stuck": Script(
-        answer="So.", when={debating.SECOND: "On and on. ", **debating.CLERK}, chunk=11, pace=0.002
+        answer="So.",
+        when={debating.SECOND_ANSWER_PROMPT: "On and on. ", **debating.TASK_ANSWERS},
+        chunk=11,
+        pace=0.002,
     ),
 }
 
 
-class Priced(Recorded):
+class PricedProvider(RecordingProvider):
     """What is asked costs a dollar, each time."""
 
     def call_cost_usd(self, model: str, usage: Usage) -> float | None:
         return 1.0
 
 
-class Stuck(Recorded):
+class StuckProvider(RecordingProvider):
     """Whoever is called stuck never comes to an end once the others are to be read."""
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         async for chunks in super().stream_chunks(request, key):
             yield chunks
-            while request.model == "stuck" and debating.SECOND in str(request.messages[-1]):
+            while request.model == "stuck" and debating.SECOND_ANSWER_PROMPT in str(request.messages[-1]):
                 await asyncio.sleep(0.002)
                 yield [Text("On and on. ")]
 
 
-class Patient(Recorded):
+class WaitingProvider(RecordingProvider):
     """The one called yes does not answer before somebody else was let try again."""
 
     def __init__(self, scripts: Mapping[str, Script]) -> None:
         super().__init__(scripts)
-        self.tried = asyncio.Event()
+        self.retried = asyncio.Event()
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         if request.model == "yes":
-            await self.tried.wait()
+            await self.retried.wait()
         async for chunks in super().stream_chunks(request, key):
             yield chunks
 
 
-def debate(*models: str, **more: object) -> Stage:
-    return Stage("debate", *models, scripts=DEBATING, **more)  # type: ignore[arg-type]
+def create_debate(*models: str, **more: object) -> TableHarness:
+    return TableHarness("debate", *models, scripts=DEBATE_SCRIPTS, **more)  # type: ignore[arg-type]
 
 
-def notices(table: Stage) -> list[tuple[str, str]]:
-    return [(event.kind, event.message) for event in table.transcript.events if isinstance(event, Notice)]
+def notice_texts(harness: TableHarness) -> list[tuple[str, str]]:
+    return [(event.kind, event.message) for event in harness.transcript.events if isinstance(event, Notice)]
 
 
-def spoken_at(table: Stage, at: str) -> dict[str | None, str]:
-    return {m.participant: m.status for m in table.transcript.messages if m.stage == at and m.participant}
+def turn_statuses(harness: TableHarness, stage: str) -> dict[str | None, str]:
+    return {
+        m.participant: m.status for m in harness.transcript.messages if m.stage == stage and m.participant
+    }
 
 
-class TestWaiting:
+class TestQuorumAndDeadline:
     async def test_a_stage_goes_on_when_enough_have_answered(self) -> None:
-        table = debate("yes", "endless", "no", debate=Debate(quorum=2))
+        table = create_debate("yes", "endless", "no", debate=DebateOptions(quorum=2))
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "initial") == {"alpha": "completed", "beta": "failed", "gamma": "completed"}
-        assert spoken_at(table, "debate") == {"alpha": "completed", "gamma": "completed"}
+        assert turn_statuses(table, "initial") == {
+            "alpha": "completed",
+            "beta": "failed",
+            "gamma": "completed",
+        }
+        assert turn_statuses(table, "debate") == {"alpha": "completed", "gamma": "completed"}
         assert table.transcript.lanes["beta"].late
 
     async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
-        table = debate("endless", "yes", "endless", debate=Debate(deadline=1.0))
+        table = create_debate("endless", "yes", "endless", debate=DebateOptions(deadline=1.0))
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "initial") == {"alpha": "failed", "beta": "completed", "gamma": "failed"}
+        assert turn_statuses(table, "initial") == {"alpha": "failed", "beta": "completed", "gamma": "failed"}
         assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
-        assert spoken_at(table, "synthesis") == {"beta": "completed"}
+        assert turn_statuses(table, "synthesis") == {"beta": "completed"}
 
     async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
-        table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=1.0))
+        table = create_debate(
+            "stuck", "stuck", provider=StuckProvider(DEBATE_SCRIPTS), debate=DebateOptions(deadline=1.0)
+        )
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "debate") == {"alpha": "failed", "beta": "failed"}
-        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
+        assert turn_statuses(table, "debate") == {"alpha": "failed", "beta": "failed"}
+        assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
 
     async def test_whoever_answered_when_nobody_waited_any_more_goes_on_with_the_others(self) -> None:
-        table = debate("yes", "no")
+        table = create_debate("yes", "no")
 
         def late_by_a_hair(event: Event) -> None:
             """Wait for nobody any more while answers that are there are being kept."""
             if isinstance(event, TurnEnded) and event.stage == "initial":
                 table.table.stop_signals[event.participant].request_stop("late")
 
-        table.transcript.heard = late_by_a_hair
+        table.transcript.on_event = late_by_a_hair
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
+        assert turn_statuses(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert not any(lane.late for lane in table.transcript.lanes.values())
 
     async def test_a_quorum_counts_in_each_stage_anew(self) -> None:
-        table = debate("yes", "no", "stuck", provider=Stuck(DEBATING), debate=Debate(quorum=2))
+        table = create_debate(
+            "yes", "no", "stuck", provider=StuckProvider(DEBATE_SCRIPTS), debate=DebateOptions(quorum=2)
+        )
         assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["gamma"].status == "error"
 
 
-class TestCap:
-    def table(self, cap: float, *models: str, **more: object) -> Stage:
-        return debate(*models or ("yes", "no", "perhaps"), provider=Priced(DEBATING), cap=cap, **more)
+class TestMaxCost:
+    def create_priced_debate(self, cap: float, *models: str, **more: object) -> TableHarness:
+        return create_debate(
+            *models or ("yes", "no", "perhaps"), provider=PricedProvider(DEBATE_SCRIPTS), cap=cap, **more
+        )
 
     async def test_a_run_that_has_cost_its_cap_ends(self) -> None:
-        table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.0)
+        table = TableHarness(
+            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.0
+        )
         assert await table.table.run_mode() == "stopped"
-        assert len(table.provider.asked) == 3
-        assert notices(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
+        assert len(table.provider.requests) == 3
+        assert notice_texts(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
 
     async def test_one_cent_more_lets_one_more_speak(self) -> None:
-        table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.01)
+        table = TableHarness(
+            "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.01
+        )
         await table.table.run_mode()
-        assert len(table.provider.asked) == 4
+        assert len(table.provider.requests) == 4
 
     async def test_a_cap_that_is_wide_enough_leaves_nothing_out(self) -> None:
-        table = self.table(100.0)
+        table = self.create_priced_debate(100.0)
         assert await table.table.run_mode() == "completed"
-        assert [kind for kind, _ in notices(table)] == []
-        assert len(table.provider.asked) == 3 + 3 + 1 + 1 + 1 + 3
+        assert [kind for kind, _ in notice_texts(table)] == []
+        assert len(table.provider.requests) == 3 + 3 + 1 + 1 + 1 + 3
 
     async def test_the_debate_is_left_out_where_it_would_leave_nothing_for_the_synthesis(self) -> None:
-        table = self.table(6.99)  # spent 3, and 3 + 1 more
+        table = self.create_priced_debate(6.99)  # spent 3, and 3 + 1 more
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "debate") == {}
-        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
-        assert notices(table)[:2] == [
+        assert turn_statuses(table, "debate") == {}
+        assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
+        assert notice_texts(table)[:2] == [
             (
                 "cap",
                 "The debate is left out: it would cost about $4.00, and of the cap of $6.99 only $3.99 are left.",
@@ -502,47 +532,53 @@ class TestCap:
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
     async def test_the_ranking_is_left_out_before_the_ledger(self) -> None:
-        table = self.table(9.0)  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
+        table = self.create_priced_debate(
+            9.0
+        )  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
         assert await table.table.run_mode() == "completed"
-        assert [words.partition(" is ")[0] for _, words in notices(table)] == ["The ranking"]
+        assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
 
     async def test_the_ledger_is_left_out_too_and_the_answer_is_not(self) -> None:
-        table = self.table(3.5, "yes", "no")  # spent 2: no debate, and no ledger for 1 + 1 more
+        table = self.create_priced_debate(
+            3.5, "yes", "no"
+        )  # spent 2: no debate, and no ledger for 1 + 1 more
         assert await table.table.run_mode() == "completed"
-        assert [words.partition(" is ")[0] for _, words in notices(table)] == [
+        assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == [
             "The debate",
             "The first answers stand as they are.",
             "The ledger",
         ]
-        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
+        assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
 
     async def test_where_the_first_answers_are_the_cap_the_run_ends_with_them(self) -> None:
-        table = self.table(3.0)
+        table = self.create_priced_debate(3.0)
         assert await table.table.run_mode() == "stopped"
         assert len([one for one in table.transcript.charges if one.purpose == "synthesis"]) == 0
-        assert spoken_at(table, "synthesis") == {}
+        assert turn_statuses(table, "synthesis") == {}
 
 
 class TestReplay:
     async def test_steps_that_were_done_come_to_what_they_came_to_and_nobody_is_asked(self) -> None:
-        first = debate("yes", "mute", "perhaps")
+        first = create_debate("yes", "mute", "perhaps")
         assert await first.table.run_mode() == "completed"
-        again = debate("yes", "mute", "perhaps", said=first.transcript.messages)
+        again = create_debate("yes", "mute", "perhaps", said=first.transcript.messages)
         again.transcript.analysis_results += first.transcript.analysis_results
-        again.recorded = first.came
+        again.recorded_results = first.step_results
         assert await again.table.run_mode() == "completed"
-        assert (again.asked, again.steps) == ([], first.steps)
-        assert again.came == first.came
+        assert (again.sent_messages, again.steps) == ([], first.steps)
+        assert again.step_results == first.step_results
         assert again.transcript.charges == []
 
     async def test_of_a_step_that_was_cut_off_only_the_rest_is_asked(self) -> None:
-        first = debate("yes", "no", "perhaps")
+        first = create_debate("yes", "no", "perhaps")
         await first.table.run_mode()
         kept = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
         kept = [m for m in kept if m.stage != "synthesis"]
-        again = debate("yes", "no", "perhaps", said=kept)
-        again.recorded = {name: came for name, came in first.came.items() if name == "initial/0"}
+        again = create_debate("yes", "no", "perhaps", said=kept)
+        again.recorded_results = {
+            name: came for name, came in first.step_results.items() if name == "initial/0"
+        }
         assert await again.table.run_mode() == "completed"
         answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
         assert answers == ["beta"]
@@ -559,18 +595,20 @@ class TestReplay:
     async def test_of_the_end_of_a_debate_only_what_a_crash_cut_off_is_asked_again(
         self, purpose: str, who: str, is_cut: Callable[[Message | AnalysisResult], bool]
     ) -> None:
-        first = debate("yes", "no", "perhaps")
+        first = create_debate("yes", "no", "perhaps")
         await first.table.run_mode()
         left = [one for one in first.transcript.messages if not is_cut(one)]
-        again = debate("yes", "no", "perhaps", said=left)
+        again = create_debate("yes", "no", "perhaps", said=left)
         again.transcript.analysis_results += [
             one for one in first.transcript.analysis_results if not is_cut(one)
         ]
-        again.recorded = {name: came for name, came in first.came.items() if name != "together/1"}
+        again.recorded_results = {
+            name: came for name, came in first.step_results.items() if name != "together/1"
+        }
         assert await again.table.run_mode() == "completed"
         assert [(one.purpose, one.participant) for one in again.transcript.charges] == [(purpose, who)]
-        assert len(again.asked) == 1
-        assert spoken_at(again, "synthesis") == {"alpha": "completed"}
+        assert len(again.sent_messages) == 1
+        assert turn_statuses(again, "synthesis") == {"alpha": "completed"}
         assert set(map(repr, again.transcript.analysis_results)) == set(
             map(repr, first.transcript.analysis_results)
         )
@@ -582,45 +620,47 @@ class TestReplay:
         assert rankings[1] == rankings[0]
 
 
-class TestSummingUp:
+class TestSynthesis:
     async def test_where_the_lead_cannot_sum_up_the_next_one_does(self) -> None:
-        table = debate("mute", "no", "perhaps")
+        table = create_debate("mute", "no", "perhaps")
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
-        assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notices(table)
+        assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
+        assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notice_texts(table)
         assert table.steps == ["initial/0", "debate/0", "together/1"]
         told = [m.audience for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
 
     async def test_where_nobody_can_that_is_told_and_the_answers_stand(self) -> None:
-        table = debate("mute", "mute")
+        table = create_debate("mute", "mute")
         assert await table.table.run_mode() == "completed"
-        assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
-        assert ("missing", "Beta could not give the synthesis, nor could anybody else.") in notices(table)
+        assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
+        assert ("missing", "Beta could not give the synthesis, nor could anybody else.") in notice_texts(
+            table
+        )
 
     async def test_a_lead_who_could_not_before_a_crash_is_not_asked_again(self) -> None:
-        before = debate("mute", "no", "perhaps")
+        before = create_debate("mute", "no", "perhaps")
         await before.table.run_mode()
-        table = debate("mute", "no", "perhaps", said=before.transcript.messages)
+        table = create_debate("mute", "no", "perhaps", said=before.transcript.messages)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
-        assert table.asked == []
+        assert table.sent_messages == []
 
 
-class TestTryingAgain:
+class TestRetry:
     async def test_whoever_failed_speaks_anew_while_others_speak_and_takes_part(self) -> None:
-        provider = Patient(DEBATING)
-        table = debate("yes", "slip", provider=provider)
+        provider = WaitingProvider(DEBATE_SCRIPTS)
+        table = create_debate("yes", "slip", provider=provider)
 
         async def try_until_it_may() -> None:
             while not table.table.retry_participant("beta", table.table.plan):
                 await asyncio.sleep(0)
-            provider.tried.set()
+            provider.retried.set()
 
         trying = asyncio.create_task(try_until_it_may())
         assert await table.table.run_mode() == "completed"
         await trying
-        assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
+        assert turn_statuses(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert table.transcript.lanes["beta"].status == "complete"
         ends = [
             e.status for e in table.transcript.events if isinstance(e, TurnEnded) and e.participant == "beta"
@@ -628,58 +668,58 @@ class TestTryingAgain:
         assert ends == ["failed", "completed", "completed"]
 
     async def test_nobody_tries_again_who_has_not_failed_or_where_nothing_goes_on(self) -> None:
-        table = debate("yes", "no")
+        table = create_debate("yes", "no")
         assert not table.table.retry_participant("beta", table.table.plan)
         await table.table.run_mode()
         assert not table.table.retry_participant("beta", table.table.plan)
 
 
-PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
+DEBATE_PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
     "first answers": lambda _: True,
-    "refined answers": lambda request: debating.SECOND in str(request.messages[-1]),
-    "synthesis": lambda request: debating.SYNTHESIS in str(request.messages[-1]),
-    "summary": lambda request: debating.MINUTES in request.system,
-    "ledger": lambda request: debating.LEDGER in request.system,
-    "ranking": lambda request: debating.JUDGE in request.system,
+    "refined answers": lambda request: debating.SECOND_ANSWER_PROMPT in str(request.messages[-1]),
+    "synthesis": lambda request: debating.SYNTHESIS_PROMPT in str(request.messages[-1]),
+    "summary": lambda request: debating.DEBATE_SUMMARY_PROMPT in request.system,
+    "ledger": lambda request: debating.CLAIMS_PROMPT in request.system,
+    "ranking": lambda request: debating.JUDGE_PROMPT in request.system,
 }
 
 
-class StoppedAt(Recorded):
+class StoppingProvider(RecordingProvider):
     """Whoever is asked first in a phase finds the run stopped when it has said a little."""
 
     def __init__(self, phase: str) -> None:
-        super().__init__(DEBATING)
-        self.asked_before: int | None = None
+        super().__init__(DEBATE_SCRIPTS)
+        self.calls_at_stop: int | None = None
         self.stop = StopSignal()
-        self._phase = PHASES[phase]
+        self._phase = DEBATE_PHASES[phase]
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         async for chunks in super().stream_chunks(request, key):
-            if self.asked_before is None and self._phase(request):
+            if self.calls_at_stop is None and self._phase(request):
                 self.stop.request_stop()
-                self.asked_before = len(self.asked)
+                self.calls_at_stop = len(self.requests)
             yield chunks
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", DEBATE_PHASES)
 class TestStopInAnyPhase:
-    async def stopped(self, phase: str) -> tuple[Stage, StoppedAt]:
-        provider = StoppedAt(phase)
-        table = debate("yes", "no", "perhaps", provider=provider)
+    async def run_until_stop(self, phase: str) -> tuple[TableHarness, StoppingProvider]:
+        provider = StoppingProvider(phase)
+        table = create_debate("yes", "no", "perhaps", provider=provider)
         provider.stop = table.stop
         assert await table.table.run_mode() == "stopped"
         return table, provider
 
     async def test_nothing_is_asked_after_it(self, phase: str) -> None:
-        table, provider = await self.stopped(phase)
-        assert provider.asked_before is not None
-        assert len(provider.asked) == provider.asked_before
-        assert provider.closed == len(provider.asked)
+        table, provider = await self.run_until_stop(phase)
+        assert provider.calls_at_stop is not None
+        assert len(provider.requests) == provider.calls_at_stop
+        assert provider.closed_streams == len(provider.requests)
         ended = [turn.status for turn in table.transcript.events if isinstance(turn, TurnEnded)]
         assert set(ended) <= {"completed", "stopped"}
 
     async def test_every_turn_that_began_ends_once(self, phase: str) -> None:
-        table, _ = await self.stopped(phase)
+        table, _ = await self.run_until_stop(phase)
         events = table.transcript.events
         begun = {event.turn_key for event in events if isinstance(event, TurnStarted)}
         ended = [event.turn_key for event in events if isinstance(event, TurnEnded)]
@@ -687,28 +727,33 @@ class TestStopInAnyPhase:
         assert begun <= set(ended)
 
     async def test_no_lane_is_left_in_a_stage_whose_turn_it_did_not_get(self, phase: str) -> None:
-        table, _ = await self.stopped(phase)
+        table, _ = await self.run_until_stop(phase)
         states = {lane.status for lane in table.transcript.lanes.values()}
         expected = {"first answers": {"error"}, "refined answers": {"error"}}
         assert states <= expected.get(phase, {"complete"})
 
 
-CROSS, ALL_IN_ALL = "what the others have just answered", "what it comes to, once for all of you"
+CROSS_TALK_PROMPT, SYNTHESIS_PROMPT = (
+    "what the others have just answered",
+    "what it comes to, once for all of you",
+)
 ADVISING = {
-    "yes": Script(answer="Yes.", when={CROSS: "No, Beta.", ALL_IN_ALL: "All in all, yes."}),
-    "no": Script(answer="No.", when={CROSS: "Pass.", ALL_IN_ALL: "All in all, no."}),
-    "ponder": Script(answer="Perhaps.", thoughts="Who knows?", when={CROSS: "I agree with Alpha."}),
+    "yes": Script(answer="Yes.", when={CROSS_TALK_PROMPT: "No, Beta.", SYNTHESIS_PROMPT: "All in all, yes."}),
+    "no": Script(answer="No.", when={CROSS_TALK_PROMPT: "Pass.", SYNTHESIS_PROMPT: "All in all, no."}),
+    "ponder": Script(
+        answer="Perhaps.", thoughts="Who knows?", when={CROSS_TALK_PROMPT: "I agree with Alpha."}
+    ),
 }
-BOTH = Advisors(cross_talk=True, synthesis=True)
+CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
 
-def advisors(*models: str, **more: object) -> Stage:
-    return Stage("advisors", *models, scripts=ADVISING, **more)  # type: ignore[arg-type]
+def create_advisors(*models: str, **more: object) -> TableHarness:
+    return TableHarness("advisors", *models, scripts=ADVISING, **more)  # type: ignore[arg-type]
 
 
 class TestAdvisors:
     async def test_they_answer_talk_to_each_other_and_one_draws_it_together(self) -> None:
-        table = advisors("yes", "no", "ponder", advisors=BOTH)
+        table = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         assert await table.table.run_mode() == "completed"
         said = [(m.stage, m.participant, m.content) for m in table.transcript.messages if m.participant]
         assert sorted(said[:3]) == [
@@ -727,9 +772,9 @@ class TestAdvisors:
         assert opened == ["answer", "cross_talk", "synthesis"]
 
     async def test_each_is_shown_the_others_words_only_when_it_may_answer_them(self) -> None:
-        table = advisors("yes", "no", advisors=BOTH)
+        table = create_advisors("yes", "no", advisors=CROSS_TALK_AND_SYNTHESIS)
         await table.table.run_mode()
-        first, second, *talking, last = table.asked
+        first, second, *talking, last = table.sent_messages
         assert first == second == [("user", "[1970-01-01 00:00] Why?")]
         to_alpha = next(call for call in talking if ("assistant", "Yes.") in call)
         assert "Beta:\nNo." in to_alpha[-1][1]
@@ -739,7 +784,14 @@ class TestAdvisors:
 
     async def test_one_that_fails_says_what_to_do_and_the_others_go_on(self) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
-        table = advisors("yes", "no", "unauthorized", "overloaded", refused={"beta": why}, advisors=BOTH)
+        table = create_advisors(
+            "yes",
+            "no",
+            "unauthorized",
+            "overloaded",
+            refused={"beta": why},
+            advisors=CROSS_TALK_AND_SYNTHESIS,
+        )
         assert await table.table.run_mode() == "completed"
         faults = {m.participant: m.fault.message for m in table.answers if m.fault is not None}
         assert faults["beta"] == str(why)
@@ -749,11 +801,11 @@ class TestAdvisors:
         assert "talk" not in str(table.steps), "one alone has nobody to talk to"
 
     async def test_thoughts_are_kept_apart_and_told_to_nobody(self) -> None:
-        table = advisors("yes", "ponder", advisors=BOTH)
+        table = create_advisors("yes", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         await table.table.run_mode()
         (ponder,) = [m for m in table.answers if m.participant == "beta" and m.stage == "answer"]
         assert (ponder.content, ponder.thoughts) == ("Perhaps.", "Who knows?")
-        assert "Who knows?" not in str(table.asked)
+        assert "Who knows?" not in str(table.sent_messages)
 
     async def test_a_cap_leaves_out_the_cross_talk_first_then_the_synthesis_and_says_so(self) -> None:
         for cap, left_out in (
@@ -761,27 +813,37 @@ class TestAdvisors:
             (4.9, ["The cross-talk"]),
             (2.9, ["The cross-talk", "The synthesis"]),
         ):
-            table = advisors("yes", "no", advisors=BOTH, cap=cap, provider=Priced(ADVISING))
+            table = create_advisors(
+                "yes", "no", advisors=CROSS_TALK_AND_SYNTHESIS, cap=cap, provider=PricedProvider(ADVISING)
+            )
             assert await table.table.run_mode() == "completed"
-            assert [words.partition(" is ")[0] for _, words in notices(table)] == left_out
-            assert {kind for kind, _ in notices(table)} <= {"cap"}
+            assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == left_out
+            assert {kind for kind, _ in notice_texts(table)} <= {"cap"}
 
     async def test_without_a_synthesis_nothing_is_kept_for_one(self) -> None:
-        table = advisors("yes", "no", advisors=Advisors(cross_talk=True), cap=4.0, provider=Priced(ADVISING))
+        table = create_advisors(
+            "yes", "no", advisors=AdvisorOptions(cross_talk=True), cap=4.0, provider=PricedProvider(ADVISING)
+        )
         assert await table.table.run_mode() == "completed"
-        assert notices(table) == []
+        assert notice_texts(table) == []
 
     async def test_what_was_done_before_a_crash_is_not_done_again(self) -> None:
-        first = advisors("yes", "no", "ponder", advisors=BOTH)
+        first = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         await first.table.run_mode()
         cut_off = [
             m for m in first.transcript.messages if (m.participant, m.stage) != ("gamma", "cross_talk")
         ]
-        again = advisors(
-            "yes", "no", "ponder", advisors=BOTH, said=[m for m in cut_off if m.stage != "synthesis"]
+        again = create_advisors(
+            "yes",
+            "no",
+            "ponder",
+            advisors=CROSS_TALK_AND_SYNTHESIS,
+            said=[m for m in cut_off if m.stage != "synthesis"],
         )
-        again.recorded = {name: came for name, came in first.came.items() if name == "answer/0"}
+        again.recorded_results = {
+            name: came for name, came in first.step_results.items() if name == "answer/0"
+        }
         assert await again.table.run_mode() == "completed"
         asked = [(one.purpose, one.participant) for one in again.transcript.charges]
         assert asked == [("answer", "gamma"), ("synthesis", "alpha")]
-        assert again.provider.asked[0] in first.provider.asked, "with the same words"
+        assert again.provider.requests[0] in first.provider.requests, "with the same words"

@@ -14,7 +14,7 @@ from moot.types.discussions import Message
 from moot.types.knowledge import Insight
 from moot.types.primitives import new_id
 from moot.types.projects import ProjectDraft
-from tests.store.people import ANNA, BERT, discuss, settled
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
 
 INSIGHT = Insight(
     id="insight_1",
@@ -34,45 +34,45 @@ INSIGHT = Insight(
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled("sqlite", tmp_path) as database:
+    async with database_with_accounts("sqlite", tmp_path) as database:
         yield database
 
 
-def tools(database: Database, discussion: str, tenant: str = ANNA) -> BuiltinTools:
+def create_builtin_tools(database: Database, discussion: str, tenant: str = ANNA) -> BuiltinTools:
     search = InsightSearch(Insights(database), InsightVectors(database))
     return BuiltinTools(tenant, discussion, Discussions(database), search, Whiteboards(database))
 
 
-async def called(own: BuiltinTools, name: str, **arguments: str) -> str:
-    return (await own.call_tool(name, arguments)).content
+async def call_tool(builtin_tools: BuiltinTools, name: str, **arguments: str) -> str:
+    return (await builtin_tools.call_tool(name, arguments)).content
 
 
 async def test_knowledge_of_the_project_is_found_and_of_all_where_there_is_none(database: Database) -> None:
     projects = Projects(database)
     mine, other = [(await projects.create_project(ANNA, ProjectDraft(name=name))).id for name in "ab"]
-    source = await discuss(database, project=mine)
+    source = await create_discussion(database, project=mine)
     await Insights(database).save_export(ANNA, source.id, "", 1.0, [INSIGHT])
     found = f"Round tables (decision, from the discussion {source.id})\nThey have no head. Buy one."
     for project, comes in ((mine, found), (None, found), (other, "Nothing was found.")):
-        own = tools(database, (await discuss(database, project=project)).id)
-        assert (await called(own, "search_knowledge", words="round")).startswith(comes)
-    stranger = tools(database, (await discuss(database, BERT)).id, BERT)
-    assert "Nothing was found." in await called(stranger, "search_knowledge", words="round")
+        own = create_builtin_tools(database, (await create_discussion(database, project=project)).id)
+        assert (await call_tool(own, "search_knowledge", words="round")).startswith(comes)
+    stranger = create_builtin_tools(database, (await create_discussion(database, BERT)).id, BERT)
+    assert "Nothing was found." in await call_tool(stranger, "search_knowledge", words="round")
 
 
 async def test_another_discussion_is_read_by_its_id_or_its_title(database: Database) -> None:
-    here = await discuss(database, title="Here")
-    other = await discuss(database, ANNA, "Why a table?", "For sitting.", title="Chairs and tables")
-    own = tools(database, here.id)
+    here = await create_discussion(database, title="Here")
+    other = await create_discussion(database, ANNA, "Why a table?", "For sitting.", title="Chairs and tables")
+    own = create_builtin_tools(database, here.id)
     for wanted in (other.id, "chairs"):
-        text = await called(own, "read_discussion", discussion=wanted)
+        text = await call_tool(own, "read_discussion", discussion=wanted)
         assert text.startswith("Chairs and tables\n\n")
         assert "Why a table?" in text
         assert "For sitting." in text
 
 
 async def test_what_was_meant_for_some_is_not_read(database: Database) -> None:
-    other = await discuss(database, ANNA, "Openly.", title="Secrets")
+    other = await create_discussion(database, ANNA, "Openly.", title="Secrets")
     private = Message(
         id=new_id("msg"),
         discussion=other.id,
@@ -83,13 +83,20 @@ async def test_what_was_meant_for_some_is_not_read(database: Database) -> None:
     )
     async with database.write() as connection:
         await add_message(connection, ANNA, private)
-    text = await called(tools(database, (await discuss(database)).id), "read_discussion", discussion=other.id)
+    text = await call_tool(
+        create_builtin_tools(database, (await create_discussion(database)).id),
+        "read_discussion",
+        discussion=other.id,
+    )
     assert ("Openly." in text, "Quietly." in text) == (True, False)
 
 
 async def test_what_is_somebody_else_s_or_one_s_own_is_not_read(database: Database) -> None:
-    here, theirs = await discuss(database), await discuss(database, BERT, "Mine.", title="Berts")
-    own = tools(database, here.id)
+    here, theirs = (
+        await create_discussion(database),
+        await create_discussion(database, BERT, "Mine.", title="Berts"),
+    )
+    own = create_builtin_tools(database, here.id)
     for wanted in (theirs.id, "Berts", "", "nothing of the kind"):
         outcome = await own.call_tool("read_discussion", {"discussion": wanted})
         assert (outcome.is_error, "There is no discussion" in outcome.content) == (True, True)
@@ -98,27 +105,27 @@ async def test_what_is_somebody_else_s_or_one_s_own_is_not_read(database: Databa
 
 
 async def test_where_several_are_meant_their_ids_are_told(database: Database) -> None:
-    ids = [(await discuss(database, title=f"Tables {n}")).id for n in range(2)]
-    own = tools(database, (await discuss(database, title="Here")).id)
+    ids = [(await create_discussion(database, title=f"Tables {n}")).id for n in range(2)]
+    own = create_builtin_tools(database, (await create_discussion(database, title="Here")).id)
     outcome = await own.call_tool("read_discussion", {"discussion": "tables"})
     assert outcome.is_error
     assert all(id in outcome.content for id in ids)
 
 
 async def test_the_whiteboard_is_there_in_a_lesson(database: Database) -> None:
-    plain = await discuss(database)
-    assert [info.name for info in await tools(database, plain.id).list_tools()] == [
+    plain = await create_discussion(database)
+    assert [info.name for info in await create_builtin_tools(database, plain.id).list_tools()] == [
         "search_knowledge",
         "read_discussion",
     ]
     await Discussions(database).update_discussion(ANNA, plain.id, {"mode": "directed"})
-    own = tools(database, plain.id)
+    own = create_builtin_tools(database, plain.id)
     assert [info.name for info in await own.list_tools()][-1] == "read_whiteboard"
-    assert "The whiteboard" in await called(own, "read_whiteboard")
+    assert "The whiteboard" in await call_tool(own, "read_whiteboard")
 
 
 async def test_none_of_them_has_effects(database: Database) -> None:
     await Discussions(database).update_discussion(
-        ANNA, (here := await discuss(database)).id, {"mode": "directed"}
+        ANNA, (here := await create_discussion(database)).id, {"mode": "directed"}
     )
-    assert not any(info.effects for info in await tools(database, here.id).list_tools())
+    assert not any(info.effects for info in await create_builtin_tools(database, here.id).list_tools())

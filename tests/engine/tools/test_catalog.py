@@ -16,43 +16,47 @@ from moot.store.schema import account
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.participants import Participant
-from tests.server.talking import SECRET
-from tests.store.people import ANNA, BERT, discuss, settled
-from tests.store.running import claim, start
-from tests.tools.servers import COMMAND
+from tests.server.talking import ENCRYPTION_SECRET
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.store.running import create_run, lease_run
+from tests.tools.servers import TOOL_SERVER_COMMAND
 
-CONFIG = ServerConfig(command=COMMAND)
+CONFIG = ServerConfig(command=TOOL_SERVER_COMMAND)
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled("sqlite", tmp_path) as database:
+    async with database_with_accounts("sqlite", tmp_path) as database:
         yield database
 
 
-def tooling(database: Database, *, anywhere: bool = False) -> ToolCatalog:
+def create_catalog(database: Database, *, allow_private_networks: bool = False) -> ToolCatalog:
     return ToolCatalog(
         database,
         {"notes": CONFIG},
         {},
-        ToolServers(database, Encryptor(SECRET)),
+        ToolServers(database, Encryptor(ENCRYPTION_SECRET)),
         InsightSearch(Insights(database), InsightVectors(database)),
         Budgets(database),
-        allow_private_networks=anywhere,
+        allow_private_networks=allow_private_networks,
     )
 
 
 async def test_what_a_tenant_may_name(database: Database) -> None:
-    await ToolServers(database, Encryptor(SECRET)).store_server(ANNA, "mine", "https://tools.example", {})
-    here = tooling(database)
+    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
+        ANNA, "mine", "https://tools.example", {}
+    )
+    here = create_catalog(database)
     await here.validate_tools(ANNA, ("moot", "notes/anything", "mine"), "tools")
     with pytest.raises(UsageError, match="tools: there is no tool server 'mine'"):
         await here.validate_tools(BERT, ("mine",), "tools")
 
 
 async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(database: Database) -> None:
-    await ToolServers(database, Encryptor(SECRET)).store_server(ANNA, "mine", "https://127.0.0.1:9", {})
-    own, notes, mine = await tooling(database).list_servers(ANNA)
+    await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
+        ANNA, "mine", "https://127.0.0.1:9", {}
+    )
+    own, notes, mine = await create_catalog(database).list_servers(ANNA)
     assert [(one.name, one.whose) for one in (own, notes, mine)] == [
         ("moot", "moot"),
         ("notes", "server"),
@@ -66,11 +70,11 @@ async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(da
 async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes_first(
     database: Database,
 ) -> None:
-    stored = ToolServers(database, Encryptor(SECRET))
+    stored = ToolServers(database, Encryptor(ENCRYPTION_SECRET))
     await stored.store_server(ANNA, "notes", "https://127.0.0.1:9", {})
     await stored.store_server(ANNA, "mine", "https://127.0.0.1:9", {})
-    claimed = await claim(database, (await start(database, await discuss(database))).id)
-    workshop = tooling(database).open_session(claimed, PendingApprovals())
+    claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
+    workshop = create_catalog(database).open_session(claimed, PendingApprovals())
     who = Participant("alpha", "Alpha", "m", tools=("moot/search_knowledge", "notes/look_up", "mine", "gone"))
     kit = await workshop.load_participant_tools(who)
     await workshop.aclose()
@@ -87,7 +91,7 @@ async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes
 async def test_a_budget_that_is_spent_is_said_in_words(database: Database) -> None:
     async with database.write() as connection:
         await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
-    claimed = await claim(database, (await start(database, await discuss(database))).id)
-    workshop = tooling(database).open_session(claimed, PendingApprovals())
+    claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)
+    workshop = create_catalog(database).open_session(claimed, PendingApprovals())
     assert await workshop.check_budget(0.5) is None
     assert "This week's budget of $1.00 is spent" in (await workshop.check_budget(1.5) or "")

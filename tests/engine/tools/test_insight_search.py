@@ -19,23 +19,23 @@ from moot.types.errors import ProviderError
 from moot.types.faults import make_fault
 from moot.types.projects import Project, ProjectDraft
 from tests.databases import SLOW_ON_POSTGRES
-from tests.store.finding import insight
-from tests.store.people import ANNA, BERT, discuss, settled
+from tests.store.finding import make_insight
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
 
 SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1, allow_subnormal=False))
 
 
-class Letters:
+class VowelEmbedder:
     """An embedder for which texts mean the same that have the same vowels, and that counts what it is asked."""
 
     name = "test/letters"
 
     def __init__(self, *, broken: bool = False) -> None:
-        self.asked: list[list[str]] = []
+        self.requests: list[list[str]] = []
         self.broken = broken
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        self.asked.append(list(texts))
+        self.requests.append(list(texts))
         if self.broken:
             raise ProviderError(make_fault("network", "Nothing answers."))
         return [[float(text.lower().count(vowel)) for vowel in "aeiou"] for text in texts]
@@ -43,73 +43,79 @@ class Letters:
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
-async def moot(database: Database) -> Project:
+async def project(database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
-async def learn(database: Database, project: str, *titles: str) -> None:
-    about = await discuss(database, ANNA, "Hello", project=project)
-    found = [insight(title, "zzz") for title in titles]
+async def add_insights(database: Database, project: str, *titles: str) -> None:
+    about = await create_discussion(database, ANNA, "Hello", project=project)
+    found = [make_insight(title, "zzz") for title in titles]
     await Insights(database).save_export(ANNA, about.id, "We met.", 0.5, found)
 
 
-def search(database: Database, embedder: Letters | None = None) -> InsightSearch:
+def create_search(database: Database, embedder: VowelEmbedder | None = None) -> InsightSearch:
     return InsightSearch(Insights(database), InsightVectors(database), embedder)
 
 
-async def titles(searching: InsightSearch, project: str, q: str, limit: int = 10) -> list[str]:
-    return [one.title for one in await searching.search_insights(ANNA, project, q, limit)]
+async def search_titles(
+    insight_search: InsightSearch, project: str, query: str, limit: int = 10
+) -> list[str]:
+    return [one.title for one in await insight_search.search_insights(ANNA, project, query, limit)]
 
 
-async def test_without_an_embedder_words_decide(database: Database, moot: Project) -> None:
-    await learn(database, moot.id, "banana", "bandana", "kiwi")
-    assert set(await titles(search(database), moot.id, "ban")) == {"banana", "bandana"}
-    assert await titles(search(database), moot.id, "mango") == []
-    assert len(await titles(search(database), moot.id, "ban", limit=1)) == 1
+async def test_without_an_embedder_words_decide(database: Database, project: Project) -> None:
+    await add_insights(database, project.id, "banana", "bandana", "kiwi")
+    assert set(await search_titles(create_search(database), project.id, "ban")) == {"banana", "bandana"}
+    assert await search_titles(create_search(database), project.id, "mango") == []
+    assert len(await search_titles(create_search(database), project.id, "ban", limit=1)) == 1
 
 
-async def test_with_one_meaning_counts_most_and_words_help(database: Database, moot: Project) -> None:
-    await learn(database, moot.id, "kiwi", "salad", "ananas")
-    searching = search(database, Letters())
-    assert set(await titles(searching, moot.id, "banana", limit=2)) == {"salad", "ananas"}
-    assert await titles(searching, moot.id, "salad", limit=1) == ["salad"]
-    assert await titles(searching, moot.id, "ananas", limit=1) == ["ananas"]
+async def test_with_one_meaning_counts_most_and_words_help(database: Database, project: Project) -> None:
+    await add_insights(database, project.id, "kiwi", "salad", "ananas")
+    searching = create_search(database, VowelEmbedder())
+    assert set(await search_titles(searching, project.id, "banana", limit=2)) == {"salad", "ananas"}
+    assert await search_titles(searching, project.id, "salad", limit=1) == ["salad"]
+    assert await search_titles(searching, project.id, "ananas", limit=1) == ["ananas"]
 
 
 async def test_insights_get_their_vectors_once_with_the_first_search(
-    database: Database, moot: Project
+    database: Database, project: Project
 ) -> None:
-    await learn(database, moot.id, "kiwi", "banana")
-    embedder = Letters()
+    await add_insights(database, project.id, "kiwi", "banana")
+    embedder = VowelEmbedder()
     for _ in range(2):
-        await titles(search(database, embedder), moot.id, "mango")
-    assert embedder.asked == [["mango", "banana\nzzz", "kiwi\nzzz"], ["mango"]]
+        await search_titles(create_search(database, embedder), project.id, "mango")
+    assert embedder.requests == [["mango", "banana\nzzz", "kiwi\nzzz"], ["mango"]]
 
 
-async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, moot: Project) -> None:
-    await learn(database, moot.id, *(f"insight {n}" for n in range(MAX_EMBEDDED_PER_SEARCH + 1)))
-    embedder = Letters()
+async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, project: Project) -> None:
+    await add_insights(database, project.id, *(f"insight {n}" for n in range(MAX_EMBEDDED_PER_SEARCH + 1)))
+    embedder = VowelEmbedder()
     for _ in range(3):
-        await titles(search(database, embedder), moot.id, "mango")
-    assert [len(texts) - 1 for texts in embedder.asked] == [MAX_EMBEDDED_PER_SEARCH, 1, 0]
+        await search_titles(create_search(database, embedder), project.id, "mango")
+    assert [len(texts) - 1 for texts in embedder.requests] == [MAX_EMBEDDED_PER_SEARCH, 1, 0]
 
 
 async def test_a_broken_embedder_leaves_the_words(
-    database: Database, moot: Project, caplog: pytest.LogCaptureFixture
+    database: Database, project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await learn(database, moot.id, "banana", "kiwi")
-    assert await titles(search(database, Letters(broken=True)), moot.id, "banana") == ["banana"]
+    await add_insights(database, project.id, "banana", "kiwi")
+    assert await search_titles(create_search(database, VowelEmbedder(broken=True)), project.id, "banana") == [
+        "banana"
+    ]
     assert "words alone" in caplog.text
 
 
-async def test_nobody_finds_what_is_anothers(database: Database, moot: Project) -> None:
-    await learn(database, moot.id, "banana")
-    assert await search(database, Letters()).search_insights(BERT, moot.id, "banana", 10) == ()
+async def test_nobody_finds_what_is_anothers(database: Database, project: Project) -> None:
+    await add_insights(database, project.id, "banana")
+    assert (
+        await create_search(database, VowelEmbedder()).search_insights(BERT, project.id, "banana", 10) == ()
+    )
 
 
 def test_seventy_for_meaning_and_thirty_for_words() -> None:

@@ -14,60 +14,60 @@ from tests.engine.kits import look_up
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 
 
-class Broken(FakeToolbox):
+class BrokenToolbox(FakeToolbox):
     async def list_tools(self) -> Sequence[ToolInfo]:
         raise FeatureUnavailable("The tool server broken did not start within 45 s.")
 
 
-class Shop:
+class SessionHarness:
     def __init__(self) -> None:
         read, write = (FakeTool(ToolInfo(name=name), look_up) for name in ("read", "write"))
-        self.boxes = {"notes": FakeToolbox(read, write), "broken": Broken()}
-        self.opened: list[str] = []
-        self.workshop = ToolSession(self._open, DenyAllApprovals)
+        self.toolboxes = {"notes": FakeToolbox(read, write), "broken": BrokenToolbox()}
+        self.opened_servers: list[str] = []
+        self.tool_session = ToolSession(self._open_source, DenyAllApprovals)
 
-    async def _open(self, server: str) -> ToolSource:
-        self.opened.append(server)
-        if server not in self.boxes:
+    async def _open_source(self, server: str) -> ToolSource:
+        self.opened_servers.append(server)
+        if server not in self.toolboxes:
             raise NotFound(f"There is no tool server {server!r} any more.")
-        return ToolSource(self.boxes[server], lambda tool: tool == "read")
+        return ToolSource(self.toolboxes[server], lambda tool: tool == "read")
 
-    async def kit(self, *tools: str) -> tuple[list[str], list[str]]:
-        kit = await self.workshop.load_participant_tools(replace(ALPHA, tools=tools))
+    async def load_tools(self, *tools: str) -> tuple[list[str], list[str]]:
+        kit = await self.tool_session.load_participant_tools(replace(ALPHA, tools=tools))
         offered = kit.toolset.tool_definitions if kit.toolset else ()
         return [tool.name for tool in offered], list(kit.problems)
 
 
 async def test_a_participant_has_the_tools_that_it_names() -> None:
-    shop = Shop()
-    assert await shop.kit("notes") == (["notes__read", "notes__write"], [])
-    assert await shop.kit("notes/write") == (["notes__write"], [])
-    assert await shop.kit("notes/write", "notes") == (["notes__read", "notes__write"], [])
-    assert await shop.kit() == ([], [])
-    assert shop.opened == ["notes"]
+    shop = SessionHarness()
+    assert await shop.load_tools("notes") == (["notes__read", "notes__write"], [])
+    assert await shop.load_tools("notes/write") == (["notes__write"], [])
+    assert await shop.load_tools("notes/write", "notes") == (["notes__read", "notes__write"], [])
+    assert await shop.load_tools() == ([], [])
+    assert shop.opened_servers == ["notes"]
 
 
 async def test_a_server_that_fails_leaves_the_others_and_is_told_of_once() -> None:
-    shop = Shop()
+    shop = SessionHarness()
     words = "The tool server broken did not start within 45 s. Its tools are left out."
-    assert await shop.kit("broken", "notes/read", "gone") == (
+    assert await shop.load_tools("broken", "notes/read", "gone") == (
         ["notes__read"],
         [words, "There is no tool server 'gone' any more. Its tools are left out."],
     )
-    assert await shop.kit("broken", "notes/read") == (["notes__read"], [])
-    assert shop.opened.count("broken") == 1
+    assert await shop.load_tools("broken", "notes/read") == (["notes__read"], [])
+    assert shop.opened_servers.count("broken") == 1
 
 
 async def test_a_tool_that_a_server_does_not_have_is_told_of() -> None:
-    assert await Shop().kit("notes/fly") == ([], ["The tool server notes has no tool fly."])
+    assert await SessionHarness().load_tools("notes/fly") == ([], ["The tool server notes has no tool fly."])
 
 
 async def test_all_who_need_a_server_share_it_and_it_is_closed_at_the_end() -> None:
-    shop = Shop()
-    await asyncio.gather(*(shop.kit("notes") for _ in range(5)))
-    assert shop.opened == ["notes"]
-    await shop.workshop.aclose()
-    assert shop.boxes["notes"].closed
+    shop = SessionHarness()
+    await asyncio.gather(*(shop.load_tools("notes") for _ in range(5)))
+    assert shop.opened_servers == ["notes"]
+    await shop.tool_session.aclose()
+    assert shop.toolboxes["notes"].closed
 
 
 def test_tools_by_their_servers() -> None:

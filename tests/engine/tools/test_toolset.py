@@ -19,13 +19,16 @@ from moot.types.chunks import ToolCall
 from moot.types.errors import UsageError
 from moot.types.events import ApprovalGiven, ApprovalWanted, Event, ToolCalled, ToolReturned, TurnKey
 from moot.types.tools import MAX_RESULT_CHARACTERS, MAX_SHOWN_CHARACTERS, ToolInfo
-from tests.engine.kits import Asked, Bench, look_up, never
+from tests.engine.kits import ScriptedApprovals, ToolsetHarness, look_up, never_returns
 
 CALL = ToolCall("1", "dict__look_up", '{"word": "moot"}')
 
 
-async def used(
-    bench: Bench, *calls: ToolCall, stop: StopSignal | None = None, hurry: StopSignal | None = None
+async def call_tools(
+    harness: ToolsetHarness,
+    *calls: ToolCall,
+    stop: StopSignal | None = None,
+    approval_stop: StopSignal | None = None,
 ) -> tuple[list[ToolCallRecord], list[Event]]:
     events: list[Event] = []
 
@@ -34,14 +37,14 @@ async def used(
 
     stop = stop or StopSignal()
     place = ToolCallContext(
-        turn_key=TurnKey("alpha"), stop=stop, approval_stop=hurry or stop, emit=emit, text_length=3
+        turn_key=TurnKey("alpha"), stop=stop, approval_stop=approval_stop or stop, emit=emit, text_length=3
     )
-    return await bench.kit.call_tools(calls or (CALL,), place), events
+    return await harness.toolset.call_tools(calls or (CALL,), place), events
 
 
 async def test_a_call_is_told_made_and_kept() -> None:
-    bench = Bench()
-    (use,), events = await used(bench)
+    bench = ToolsetHarness()
+    (use,), events = await call_tools(bench)
     called, returned = events
     assert isinstance(called, ToolCalled)
     assert isinstance(returned, ToolReturned)
@@ -57,7 +60,7 @@ async def test_a_call_is_told_made_and_kept() -> None:
         "moot is a meeting.",
     )
     assert (use.tool_use.call_id, use.tool_use.said) == (called.call_id, 3)
-    assert bench.asked.log == []  # nobody is asked about what only reads
+    assert bench.approvals.log == []  # nobody is asked about what only reads
 
 
 @pytest.mark.parametrize(
@@ -75,15 +78,15 @@ async def test_a_call_is_told_made_and_kept() -> None:
 async def test_a_call_that_cannot_be_made_is_an_error_that_the_model_is_told(
     call: ToolCall, words: str
 ) -> None:
-    bench = Bench()
-    (use,), _ = await used(bench, call)
+    bench = ToolsetHarness()
+    (use,), _ = await call_tools(bench, call)
     assert use.result.is_error
     assert words in use.result.content
-    assert bench.box.calls == []
+    assert bench.toolbox.calls == []
 
 
 async def test_a_tool_has_its_time_and_that_it_is_over_is_told() -> None:
-    (use,), _ = await used(Bench(never, effects=True, trusted=True, tool_seconds=0.01))
+    (use,), _ = await call_tools(ToolsetHarness(never_returns, effects=True, trusted=True, tool_seconds=0.01))
     assert use.result.is_error
     assert "dict/look_up did not return within 0.01 s" in use.result.content
     assert "may still happen" in use.result.content
@@ -94,9 +97,9 @@ async def test_a_stop_ends_a_call() -> None:
 
     async def stopping(arguments: Mapping[str, Any]) -> str:
         stop.request_stop()
-        return await never(arguments)
+        return await never_returns(arguments)
 
-    (use,), _ = await used(Bench(stopping), stop=stop)
+    (use,), _ = await call_tools(ToolsetHarness(stopping), stop=stop)
     assert use.result.content == "Stopped before it had returned."
 
 
@@ -104,7 +107,7 @@ async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
     async def much(_: Mapping[str, Any]) -> str:
         return "x" * 1_000_000
 
-    (use,), events = await used(Bench(much))
+    (use,), events = await call_tools(ToolsetHarness(much))
     assert MAX_RESULT_CHARACTERS < len(use.result.content) < MAX_RESULT_CHARACTERS + 200
     assert "1,000,000 characters long" in use.result.content
     assert len(use.tool_use.content) < MAX_SHOWN_CHARACTERS + 200
@@ -116,7 +119,7 @@ async def test_what_no_database_keeps_is_dropped() -> None:
     async def odd(_: Mapping[str, Any]) -> str:
         return "a\0b\ud800"
 
-    (use,), _ = await used(Bench(odd))
+    (use,), _ = await call_tools(ToolsetHarness(odd))
     assert use.result.content == "ab?"
 
 
@@ -124,7 +127,7 @@ async def test_a_mistake_of_a_tool_ends_nothing() -> None:
     async def broken(_: Mapping[str, Any]) -> str:
         raise ZeroDivisionError
 
-    (use,), _ = await used(Bench(broken))
+    (use,), _ = await call_tools(ToolsetHarness(broken))
     assert use.result.content == "The tool failed (ZeroDivisionError)."
 
 
@@ -132,7 +135,7 @@ async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
     async def closed(_: Mapping[str, Any]) -> str:
         raise UsageError("The dictionary is closed on Sundays.")
 
-    (use,), _ = await used(Bench(closed))
+    (use,), _ = await call_tools(ToolsetHarness(closed))
     assert (use.result.content, use.result.is_error) == ("The dictionary is closed on Sundays.", True)
 
 
@@ -149,50 +152,50 @@ async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
         return ""
 
     calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3 * MAX_PARALLEL_CALLS)]
-    uses, _ = await used(Bench(counting), *calls)
+    uses, _ = await call_tools(ToolsetHarness(counting), *calls)
     assert [use.result.call_id for use in uses] == [call.id for call in calls]
     assert most == MAX_PARALLEL_CALLS
 
 
 async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
-    bench = Bench(effects=True)
-    (use,), events = await used(bench)
+    bench = ToolsetHarness(effects=True)
+    (use,), events = await call_tools(bench)
     assert [type(event) for event in events] == [ToolCalled, ApprovalWanted, ApprovalGiven, ToolReturned]
     assert isinstance(events[2], ApprovalGiven)
     assert events[2].answer == "allow"
-    assert bench.asked.log == ["asked dict/look_up", "begun dict/look_up"]
+    assert bench.approvals.log == ["asked dict/look_up", "begun dict/look_up"]
     assert not use.result.is_error
 
 
 async def test_what_is_refused_is_not_called() -> None:
-    bench = Bench(effects=True, asked=Asked("refuse"))
-    (use,), _ = await used(bench)
+    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals("refuse"))
+    (use,), _ = await call_tools(bench)
     assert "The person refused this call." in use.result.content
-    assert (bench.box.calls, bench.asked.log) == ([], ["asked dict/look_up"])
+    assert (bench.toolbox.calls, bench.approvals.log) == ([], ["asked dict/look_up"])
 
 
 async def test_nobody_s_answer_is_no() -> None:
-    bench = Bench(effects=True, asked=Asked(None), approval_seconds=0.01)
-    (use,), events = await used(bench)
+    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None), approval_seconds=0.01)
+    (use,), events = await call_tools(bench)
     assert isinstance(events[2], ApprovalGiven)
     assert events[2].answer == "expired"
-    assert (use.result.is_error, bench.box.calls) == (True, [])
+    assert (use.result.is_error, bench.toolbox.calls) == (True, [])
 
 
 async def test_a_stop_or_another_message_ends_the_question() -> None:
     hurry = StopSignal()
     hurry.request_stop("follow_up_interrupt")
-    bench = Bench(effects=True, asked=Asked(None))
-    _, events = await used(bench, hurry=hurry)
+    bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None))
+    _, events = await call_tools(bench, approval_stop=hurry)
     assert isinstance(events[2], ApprovalGiven)
-    assert (events[2].answer, bench.box.calls) == ("stopped", [])
+    assert (events[2].answer, bench.toolbox.calls) == ("stopped", [])
 
 
 async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
     box = FakeToolbox()
-    bench = Bench()
-    bench.kit = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
-    (use,), _ = await used(bench)
+    bench = ToolsetHarness()
+    bench.toolset = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
+    (use,), _ = await call_tools(bench)
     assert (use.result.is_error, box.calls) == (True, [])
 
 
@@ -200,17 +203,19 @@ async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
 async def test_what_is_trusted_or_was_allowed_for_good_is_called_and_noted(
     trusted: bool, standing: Any
 ) -> None:
-    bench = Bench(look_up, effects=True, trusted=trusted, asked=Asked("refuse", standing))
-    await used(bench)
-    assert (bench.asked.log, len(bench.box.calls)) == (["begun dict/look_up"], 1)
+    bench = ToolsetHarness(
+        look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing)
+    )
+    await call_tools(bench)
+    assert (bench.approvals.log, len(bench.toolbox.calls)) == (["begun dict/look_up"], 1)
 
 
 async def test_what_was_begun_before_a_crash_is_asked_about_again_however_trusted() -> None:
-    bench = Bench(effects=True, trusted=True, asked=Asked("refuse", "again"))
-    _, events = await used(bench)
+    bench = ToolsetHarness(effects=True, trusted=True, approvals=ScriptedApprovals("refuse", "again"))
+    _, events = await call_tools(bench)
     assert isinstance(events[1], ApprovalWanted)
     assert events[1].again
-    assert bench.box.calls == []
+    assert bench.toolbox.calls == []
 
 
 def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None:
@@ -226,7 +231,7 @@ def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None
 
 
 def test_what_is_offered() -> None:
-    (tool,) = Bench().kit.tool_definitions
+    (tool,) = ToolsetHarness().toolset.tool_definitions
     assert (tool.name, tool.description, isinstance(tool.parameters, Raw)) == (
         "dict__look_up",
         "Looks.",

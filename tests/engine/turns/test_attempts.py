@@ -15,31 +15,31 @@ from moot.types.requests import ModelRequest, user_message
 REQUEST = ModelRequest(model="one", messages=(user_message("12345678"),))
 
 
-class Begun:
+class AttemptsHarness:
     """A turn that has begun with a model, and what it told."""
 
     def __init__(self, characters_per_token: float = 4.0) -> None:
-        self.told: list[Event] = []
+        self.events: list[Event] = []
         self.stop = StopSignal()
-        self.turn = TurnAttempts(
+        self.attempts = TurnAttempts(
             TurnKey("alpha", "debate", 2),
             self.stop,
             self._emit,
             lambda _: ModelLimits(characters_per_token=characters_per_token),
             None,
         )
-        self.turn.model = ResolvedModel("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
+        self.attempts.model = ResolvedModel("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
 
     async def _emit(self, events: list[Event]) -> None:
-        self.told += events
+        self.events += events
 
 
 async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
-    begun = Begun()
-    await begun.turn.start_attempt()
-    await begun.turn.emit_notice("retry", "Trying again.")
-    await begun.turn.start_attempt()
-    assert begun.told == [
+    begun = AttemptsHarness()
+    await begun.attempts.start_attempt()
+    await begun.attempts.emit_notice("retry", "Trying again.")
+    await begun.attempts.start_attempt()
+    assert begun.events == [
         TurnStarted(participant="alpha", stage="debate", round=2, attempt=1, model="scripted/one"),
         Notice(kind="retry", message="Trying again.", participant="alpha"),
         TurnStarted(participant="alpha", stage="debate", round=2, attempt=2, model="scripted/one"),
@@ -47,30 +47,34 @@ async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
 
 
 async def test_what_all_attempts_used_is_added_up() -> None:
-    begun = Begun()
+    begun = AttemptsHarness()
     for usage in (Usage(10, 1), Usage(10, 5)):
-        await begun.turn.count_usage(REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop"))
-    ended = begun.turn.build_turn_end(StreamResult("completed", "Yes."))
+        await begun.attempts.count_usage(
+            REQUEST, StreamResult("completed", "Yes.", usage=usage, finish="stop")
+        )
+    ended = begun.attempts.build_turn_end(StreamResult("completed", "Yes."))
     assert (ended.usage, ended.cost) == (Usage(20, 6), 0.0)
     assert (ended.participant, ended.stage, ended.round) == ("alpha", "debate", 2)
 
 
 async def test_what_nobody_counted_is_guessed_by_the_measure_of_the_model() -> None:
-    begun = Begun(characters_per_token=2.0)
-    await begun.turn.count_usage(REQUEST, StreamResult("completed", "1234", characters=4))
-    assert begun.turn.build_turn_end(StreamResult("completed", "1234")).usage == Usage(4, 2, estimated=True)
+    begun = AttemptsHarness(characters_per_token=2.0)
+    await begun.attempts.count_usage(REQUEST, StreamResult("completed", "1234", characters=4))
+    assert begun.attempts.build_turn_end(StreamResult("completed", "1234")).usage == Usage(
+        4, 2, estimated=True
+    )
 
 
 async def test_a_count_that_came_before_the_words_is_not_believed() -> None:
-    begun = Begun()
+    begun = AttemptsHarness()
     early = StreamResult("stopped_by_user", "x" * 40, usage=Usage(2, 1), characters=40)
-    await begun.turn.count_usage(REQUEST, early)
-    assert begun.turn.build_turn_end(early).usage == Usage(2, 10, estimated=True)
+    await begun.attempts.count_usage(REQUEST, early)
+    assert begun.attempts.build_turn_end(early).usage == Usage(2, 10, estimated=True)
 
 
 async def test_a_stop_is_what_a_turn_ends_with_whatever_failed_before() -> None:
-    begun = Begun()
+    begun = AttemptsHarness()
     failed = StreamResult("error")
-    assert begun.turn.stop_result_or(failed) == failed
+    assert begun.attempts.stop_result_or(failed) == failed
     begun.stop.request_stop("stopped_by_user")
-    assert begun.turn.build_turn_end(begun.turn.stop_result_or(failed)).status == "stopped"
+    assert begun.attempts.build_turn_end(begun.attempts.stop_result_or(failed)).status == "stopped"

@@ -30,10 +30,10 @@ from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
 ALPHA = Participant(id="alpha", name="Alpha", model="openai/one")
-SCENE = RunContext(
+RUN_CONTEXT = RunContext(
     run="run_1", discussion="dis_1", plan=RunPlan(mode="debate", participants=(ALPHA,), to=("alpha",))
 )
-ENDED = TurnEnded(
+TURN_END = TurnEnded(
     participant="alpha",
     stage="synthesis",
     round=1,
@@ -46,7 +46,7 @@ ENDED = TurnEnded(
 
 
 def test_the_message_says_who_answered_and_for_whom() -> None:
-    message = turn_message(SCENE, ENDED)
+    message = turn_message(RUN_CONTEXT, TURN_END)
     assert (message.content, message.thoughts, message.details) == ("Half of", "Hm.", "Aside.")
     assert (message.participant, message.name) == ("alpha", "Alpha")
     assert (message.provider, message.model) == ("openrouter", "openrouter/vendor/two")
@@ -56,7 +56,7 @@ def test_the_message_says_who_answered_and_for_whom() -> None:
 
 
 def test_a_synthesis_is_charged_as_one() -> None:
-    charges = [turn_charge(replace(ENDED, stage=stage)) for stage in ("synthesis", "debate")]
+    charges = [turn_charge(replace(TURN_END, stage=stage)) for stage in ("synthesis", "debate")]
     assert [one.purpose for one in charges] == ["synthesis", "answer"]
     assert {(one.model, one.usage, one.cost, one.participant) for one in charges} == {
         ("openrouter/vendor/two", Usage(3, 2), 0.5, "alpha")
@@ -78,11 +78,11 @@ def test_one_without_a_key_has_failed_for_nothing() -> None:
 MODEL = ResolvedModel("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
 
 
-def failed(kind: FaultKind, words: str = "It broke.", text: str = "") -> StreamResult:
-    return StreamResult("error", text, fault=make_fault(kind, words))
+def failed_result(kind: FaultKind, message: str = "It broke.", text: str = "") -> StreamResult:
+    return StreamResult("error", text, fault=make_fault(kind, message))
 
 
-def words_of(result: StreamResult) -> str:
+def fault_message(result: StreamResult) -> str:
     assert result.fault is not None
     return result.fault.message
 
@@ -109,31 +109,33 @@ def test_an_action_without_words_was_shown_too() -> None:
 
 
 def test_who_failed_is_named_once() -> None:
-    assert words_of(explain_fault(failed("network"), MODEL, None)) == "scripted/one: It broke."
-    named = failed("network", "scripted broke.")
+    assert fault_message(explain_fault(failed_result("network"), MODEL, None)) == "scripted/one: It broke."
+    named = failed_result("network", "scripted broke.")
     assert explain_fault(named, MODEL, None) == named
 
 
 def test_a_rejected_key_is_named_by_its_source_and_never_shown() -> None:
     key = Key("OPENAI_API_KEY", "sk-secret")
-    said = words_of(explain_fault(failed("auth"), MODEL, key))
+    said = fault_message(explain_fault(failed_result("auth"), MODEL, key))
     assert said == "scripted/one: It broke. It came from OPENAI_API_KEY."
-    assert "OPENAI_API_KEY" not in words_of(explain_fault(failed("overloaded"), MODEL, key))
+    assert "OPENAI_API_KEY" not in fault_message(explain_fault(failed_result("overloaded"), MODEL, key))
 
 
 def test_tries_are_told_only_where_another_could_have_helped() -> None:
-    assert words_of(add_attempt_count(failed("overloaded"), 3)) == "It broke. Gave up after 3 tries."
-    for hopeless in (failed("auth"), StreamResult("empty_response")):
+    assert (
+        fault_message(add_attempt_count(failed_result("overloaded"), 3)) == "It broke. Gave up after 3 tries."
+    )
+    for hopeless in (failed_result("auth"), StreamResult("empty_response")):
         assert add_attempt_count(hopeless, 3) == hopeless
 
 
 def test_advice_is_given_once_and_not_beside_words_that_were_shown() -> None:
-    advised = add_advice(failed("timeout"))
-    assert words_of(advised) == "It broke. Try again, or choose a faster model."
+    advised = add_advice(failed_result("timeout"))
+    assert fault_message(advised) == "It broke. Try again, or choose a faster model."
     assert add_advice(advised) == advised
     for result in (
-        replace(failed("timeout"), text="Half of"),
-        failed("auth"),
+        replace(failed_result("timeout"), text="Half of"),
+        failed_result("auth"),
         StreamResult("completed", "Yes."),
     ):
         assert add_advice(result) == result

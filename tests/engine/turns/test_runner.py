@@ -15,74 +15,76 @@ from moot.providers.scripted.scripts import Script, ScriptedTool
 from moot.streaming.lesson_turn import parse_lesson_actions
 from moot.tools.fake import FakeToolbox
 from moot.types.actions import get_action_name
-from moot.types.debate import Debate, Lane
+from moot.types.debate import DebateOptions, Lane
 from moot.types.discussions import Message
 from moot.types.errors import FeatureUnavailable, MissingKey
 from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
 from moot.types.model_info import Profile
-from moot.types.modes import Directed
+from moot.types.modes import DirectedOptions
 from moot.types.participants import make_participants
 from tests.api import debating
-from tests.engine.kits import Bench
-from tests.engine.tables import QUESTION, Stage
+from tests.engine.kits import ToolsetHarness
+from tests.engine.tables import QUESTION, TableHarness
 
-SCRIPTS = debating.TABLE | {
+SCRIPTS = debating.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
-    "cut": debating.speaking(debating.NO, debating.STILL_NO, fault="reset", fault_times=1),
-    "folded": Script(answer="<details>All of it is in here.</details>", when=debating.CLERK),
+    "cut": debating.debater_script(debating.NO, debating.STILL_NO, fault="reset", fault_times=1),
+    "folded": Script(answer="<details>All of it is in here.</details>", when=debating.TASK_ANSWERS),
 }
 
 
-def stage(*models: str, **more: object) -> Stage:
-    return Stage("debate", *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
+def create_debate(*models: str, **more: object) -> TableHarness:
+    return TableHarness("debate", *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
 
 
-def spoken(who: str, words: str, at: str, **more: object) -> Message:
+def stored_turn(participant: str, text: str, stage: str, **more: object) -> Message:
     """A turn that was kept before."""
     message = Message(
-        id=f"msg_{who}_{at}",
+        id=f"msg_{participant}_{stage}",
         discussion="dis_1",
         run="run_1",
         role="assistant",
-        content=words,
-        participant=who,
-        name=who.title(),
-        stage=at,
-        thread=who,
+        content=text,
+        participant=participant,
+        name=participant.title(),
+        stage=stage,
+        thread=participant,
     )
     return replace(message, **more)
 
 
-def turns(table: Stage) -> list[str]:
+def turn_statuses(harness: TableHarness) -> list[str]:
     """How every turn ended, stage by stage; within one whoever is first ends first, so they are put in order."""
-    ended = [event for event in table.transcript.events if isinstance(event, TurnEnded)]
+    ended = [event for event in harness.transcript.events if isinstance(event, TurnEnded)]
     stages = list(dict.fromkeys(event.stage for event in ended))
     ended.sort(key=lambda event: (stages.index(event.stage), event.participant))
     return [f"{event.stage}/{event.round}/{event.participant} {event.status}" for event in ended]
 
 
-def in_threads(table: Stage) -> list[list[tuple[str, ...]]]:
+def turn_prompts(harness: TableHarness) -> list[list[tuple[str, ...]]]:
     """What was sent to those who speak; not the inquiries about it."""
-    asked = zip(table.asked, table.provider.asked, strict=True)
+    asked = zip(harness.sent_messages, harness.provider.requests, strict=True)
     return [sent for sent, request in asked if request.json_schema is None]
 
 
-def briefs(table: Stage) -> list[Message]:
-    return [message for message in table.transcript.messages if message.hidden]
+def instruction_messages(harness: TableHarness) -> list[Message]:
+    return [message for message in harness.transcript.messages if message.hidden]
 
 
-class TestWhatIsSent:
+class TestPrompts:
     async def test_the_dialogue_of_two(self) -> None:
-        table = stage("yes", "no")
+        table = create_debate("yes", "no")
         assert await table.table.run_mode() == "completed"
-        assert turns(table) == [
+        assert turn_statuses(table) == [
             "initial/0/alpha completed",
             "initial/0/beta completed",
             "debate/0/alpha completed",
             "debate/0/beta completed",
             "synthesis/0/alpha completed",
         ]
-        sent = [[(role, *(text[:60] for text in texts)) for role, *texts in one] for one in in_threads(table)]
+        sent = [
+            [(role, *(text[:60] for text in texts)) for role, *texts in one] for one in turn_prompts(table)
+        ]
         assert sorted(sent) == snapshot(
             [
                 [("user", "Why?")],
@@ -120,40 +122,40 @@ These are the first answers of the \
         )
 
     async def test_each_reads_the_others_and_never_oneself(self) -> None:
-        table = stage("yes", "no", "perhaps")
+        table = create_debate("yes", "no", "perhaps")
         await table.table.run_mode()
         words = {"alpha": debating.YES, "beta": debating.NO, "gamma": debating.PERHAPS}
-        told = {message.thread: message.content for message in briefs(table) if message.thread}
+        told = {message.thread: message.content for message in instruction_messages(table) if message.thread}
         assert told.keys() == words.keys()
         for who, text in told.items():
             assert {one: words[one] in text for one in words} == {one: one != who for one in words}
 
     async def test_nobody_is_told_of_an_error_nor_reads_one_who_failed(self) -> None:
-        table = stage("yes", "broken", "perhaps")
+        table = create_debate("yes", "broken", "perhaps")
         await table.table.run_mode()
-        sent = str(table.asked)
+        sent = str(table.sent_messages)
         assert "rejected" not in sent
         assert "### Beta" not in sent
-        assert "beta" not in {message.thread for message in briefs(table)}
+        assert "beta" not in {message.thread for message in instruction_messages(table)}
 
     async def test_what_broke_off_is_handed_on_as_such(self) -> None:
-        table = stage("yes", "cut")
+        table = create_debate("yes", "cut")
         await table.table.run_mode()
-        (to_alpha,) = [message for message in briefs(table) if message.thread == "alpha"]
+        (to_alpha,) = [message for message in instruction_messages(table) if message.thread == "alpha"]
         assert "### Beta (cut off)\n\nKeep it whole: nobody ha\n" in to_alpha.content
         assert table.transcript.lanes["beta"] == Lane(participant="beta", status="complete")
 
     async def test_an_answer_that_was_folded_away_is_read_all_the_same(self) -> None:
-        table = stage("folded", "folded")
+        table = create_debate("folded", "folded")
         assert await table.table.run_mode() == "completed"
-        assert all("All of it is in here." in message.content for message in briefs(table))
+        assert all("All of it is in here." in message.content for message in instruction_messages(table))
 
 
-class TestBriefs:
+class TestInstructions:
     async def test_they_are_hidden_in_the_thread_of_whom_they_are_for(self) -> None:
-        table = stage("yes", "no")
+        table = create_debate("yes", "no")
         await table.table.run_mode()
-        found = briefs(table)
+        found = instruction_messages(table)
         assert sorted(
             ((m.stage, m.round, m.role, m.participant, m.audience, m.thread, m.hidden) for m in found),
             key=str,
@@ -164,7 +166,7 @@ class TestBriefs:
         ]
 
     async def test_readers_are_told_that_there_is_one_before_the_turn_begins(self) -> None:
-        table = stage("yes", "no")
+        table = create_debate("yes", "no")
         await table.table.run_mode()
         seats = [
             (type(event).__name__, event.stage)
@@ -179,34 +181,36 @@ class TestBriefs:
             ("TurnStarted", "synthesis"),
         ]
         told = [event.message for event in table.transcript.events if isinstance(event, Prompted)]
-        assert told == [message.id for message in briefs(table)]
+        assert told == [message.id for message in instruction_messages(table)]
 
     async def test_a_brief_that_was_told_before_a_crash_is_not_told_again(self) -> None:
-        before = stage("yes", "no")
+        before = create_debate("yes", "no")
         await before.table.run_mode()
         until = [m for m in before.transcript.messages if m.stage != "debate" or m.hidden]
-        table = stage("yes", "no", said=[m for m in until if m.stage != "synthesis"])
+        table = create_debate("yes", "no", said=[m for m in until if m.stage != "synthesis"])
         assert await table.table.run_mode() == "completed"
-        assert {m.id for m in briefs(table)[:2]} == {m.id for m in briefs(before)[:2]}
-        assert len(briefs(table)) == 3
+        assert {m.id for m in instruction_messages(table)[:2]} == {
+            m.id for m in instruction_messages(before)[:2]
+        }
+        assert len(instruction_messages(table)) == 3
 
     async def test_the_same_is_not_summed_up_twice(self) -> None:
-        before = stage("yes", "no", "perhaps")
+        before = create_debate("yes", "no", "perhaps")
         await before.table.run_mode()
-        table = stage("yes", "no", "perhaps", said=before.transcript.messages, revision=1)
+        table = create_debate("yes", "no", "perhaps", said=before.transcript.messages, revision=1)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
-        assert table.asked == []
-        assert turns(table) == []
+        assert table.sent_messages == []
+        assert turn_statuses(table) == []
 
     async def test_what_changed_is_summed_up_anew(self) -> None:
-        before = stage("yes", "broken")
+        before = create_debate("yes", "broken")
         await before.table.run_mode()
         said = [m for m in before.transcript.messages if m.status == "completed"]
-        table = stage("yes", "no", said=said, revision=1)
+        table = create_debate("yes", "no", said=said, revision=1)
         table.transcript.analysis_results += before.transcript.analysis_results
         assert await table.table.run_mode() == "completed"
-        assert turns(table) == [
+        assert turn_statuses(table) == [
             "initial/0/beta completed",
             "debate/0/alpha completed",
             "debate/0/beta completed",
@@ -214,9 +218,9 @@ class TestBriefs:
         ]
 
 
-class TestKeeping:
+class TestStoredTurns:
     async def test_every_turn_is_kept_in_its_thread_with_its_role_and_view(self) -> None:
-        table = stage("yes", "no")
+        table = create_debate("yes", "no")
         await table.table.run_mode()
         kept = [m for m in table.transcript.messages if m.participant]
         assert [(m.stage, m.role, m.thread, m.view, m.status) for m in kept if m.participant == "alpha"] == [
@@ -240,18 +244,20 @@ class TestKeeping:
     async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(
         self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
     ) -> None:
-        table = stage("yes", "no", said=[QUESTION, *(spoken(who, "Kept.", at) for who, at in kept)])
+        table = create_debate(
+            "yes", "no", said=[QUESTION, *(stored_turn(who, "Kept.", at) for who, at in kept)]
+        )
         assert await table.table.run_mode() == "completed"
-        assert [turn.split()[0] for turn in turns(table)] == [*asked, "synthesis/0/alpha"]
+        assert [turn.split()[0] for turn in turn_statuses(table)] == [*asked, "synthesis/0/alpha"]
 
     async def test_a_failure_that_was_kept_stays_one(self) -> None:
-        said = [QUESTION, spoken("beta", "", "initial", status="failed")]
-        table = stage("yes", "no", said=said)
+        said = [QUESTION, stored_turn("beta", "", "initial", status="failed")]
+        table = create_debate("yes", "no", said=said)
         assert await table.table.run_mode() == "completed"
-        assert turns(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
+        assert turn_statuses(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
 
     async def test_lanes_come_as_far_as_their_turns(self) -> None:
-        table = stage("yes", "broken", "no")
+        table = create_debate("yes", "broken", "no")
         await table.table.run_mode()
         lanes = table.transcript.lanes
         assert {who: lane.status for who, lane in lanes.items()} == {
@@ -262,7 +268,7 @@ class TestKeeping:
         assert "scripted" in (lanes["beta"].error or "")
 
     async def test_one_without_a_key_fails_with_words_and_the_others_go_on(self) -> None:
-        table = stage("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
+        table = create_debate("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
         assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["beta"].error == "No key for beta: store one."
         (failed,) = [m for m in table.transcript.messages if m.status == "failed"]
@@ -275,7 +281,7 @@ class TestKeeping:
 
 class TestCharges:
     async def test_every_call_is_charged_with_what_it_was_for(self) -> None:
-        table = stage("yes", "no", "perhaps")
+        table = create_debate("yes", "no", "perhaps")
         await table.table.run_mode()
         charged = sorted((one.purpose, one.participant or "", one.model) for one in table.transcript.charges)
         assert charged == [
@@ -285,10 +291,10 @@ class TestCharges:
             ("summary", "alpha", "yes"),
             ("synthesis", "alpha", "yes"),
         ]
-        assert len(charged) == len(table.provider.asked)
+        assert len(charged) == len(table.provider.requests)
 
     async def test_calls_that_fail_are_charged_too(self) -> None:
-        table = stage("yes", "cut")
+        table = create_debate("yes", "cut")
         await table.table.run_mode()
         charged = [
             one.usage
@@ -299,7 +305,7 @@ class TestCharges:
         assert (charged[0], len(charged)) == (partial, 2)
 
     async def test_what_was_kept_before_is_not_charged_again(self) -> None:
-        table = stage("yes", "no", said=[QUESTION, spoken("alpha", "Kept.", "initial")])
+        table = create_debate("yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.", "initial")])
         await table.table.run_mode()
         assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count(
             "alpha"
@@ -309,10 +315,10 @@ class TestCharges:
 MODELS = (("alpha", "yes"), ("beta", "no"), ("gamma", "perhaps"))
 
 
-class TestLate:
+class TestLateParticipants:
     async def test_whoever_is_late_keeps_what_was_said_and_says_so(self) -> None:
         scripts = SCRIPTS | {"endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless")}
-        table = Stage("debate", "yes", "endless", scripts=scripts, debate=Debate(quorum=1))
+        table = TableHarness("debate", "yes", "endless", scripts=scripts, debate=DebateOptions(quorum=1))
         assert await table.table.run_mode() == "completed"
         lane = table.transcript.lanes["beta"]
         assert (lane.status, lane.late, lane.error) == ("error", True, LATE_MESSAGE)
@@ -320,23 +326,23 @@ class TestLate:
         assert (late.status, late.fault and late.fault.message) == ("failed", LATE_MESSAGE)
 
 
-BOARD = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
-LESSON = {
-    "draws": Script(answer=BOARD, when={"You direct": "Hm."}),
+LESSON_JSON = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
+LESSON_SCRIPTS = {
+    "draws": Script(answer=LESSON_JSON, when={"You direct": "Hm."}),
     "talks": Script(answer='[{"type":"text","content":"I see."}]'),
     "broken": Script(fault="unauthorized"),
 }
 
 
-def lesson(*models: str, **more: object) -> Stage:
-    return Stage("directed", *models, scripts=LESSON, **more)  # type: ignore[arg-type]
+def create_lesson(*models: str, **more: object) -> TableHarness:
+    return TableHarness("directed", *models, scripts=LESSON_SCRIPTS, **more)  # type: ignore[arg-type]
 
 
-class TestActing:
+class TestLessonTurns:
     async def test_an_answer_is_asked_for_as_an_array_and_kept_with_what_was_done(self) -> None:
-        table = lesson("draws", directed=Directed(turns=1))
+        table = create_lesson("draws", directed=DirectedOptions(turns=1))
         assert await table.table.run_mode() == "completed"
-        (asked,) = table.provider.asked
+        (asked,) = table.provider.requests
         assert asked.array_of is not None
         assert asked.json_schema is None
         (answer,) = table.answers
@@ -346,61 +352,65 @@ class TestActing:
         ]
 
     async def test_everybody_acts_on_the_board_that_the_others_left(self) -> None:
-        table = lesson("draws", "draws", directed=Directed(turns=2, trigger="alpha"))
+        table = create_lesson("draws", "draws", directed=DirectedOptions(turns=2, trigger="alpha"))
         await table.table.run_mode()
         assert [element.id for element in replay_messages(table.transcript.messages).elements] == [
             "one",
             "one-2",
         ]
-        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        speaking = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
         assert "- one: text" in str(speaking[-1])
 
     async def test_the_same_brief_is_no_reason_not_to_speak_again(self) -> None:
-        table = lesson("talks", "broken", directed=Directed(turns=3, trigger="alpha"))
+        table = create_lesson("talks", "broken", directed=DirectedOptions(turns=3, trigger="alpha"))
         await table.table.run_mode()
-        assert table.told == [
+        assert table.answer_lines == [
             "0/alpha completed: I see.",
             "1/beta failed: ",
             "2/alpha completed: I see.",
         ]
-        assert len({brief.content for brief in briefs(table) if brief.audience == ("alpha",)}) == 1
+        assert (
+            len({brief.content for brief in instruction_messages(table) if brief.audience == ("alpha",)}) == 1
+        )
 
     async def test_a_turn_that_was_kept_is_not_taken_again_nor_is_a_decision(self) -> None:
-        kept = spoken("alpha", "Look.", "turn", thread=None, script=BOARD)
-        table = lesson("draws", "talks", said=[QUESTION, kept], directed=Directed(turns=2, trigger="alpha"))
+        kept = stored_turn("alpha", "Look.", "turn", thread=None, script=LESSON_JSON)
+        table = create_lesson(
+            "draws", "talks", said=[QUESTION, kept], directed=DirectedOptions(turns=2, trigger="alpha")
+        )
         await table.table.run_mode()
-        assert table.told == ["0/alpha completed: Look.", "1/beta completed: I see."]
-        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        assert table.answer_lines == ["0/alpha completed: Look.", "1/beta completed: I see."]
+        speaking = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
         assert len(speaking) == 1
 
 
-LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
+LOOK_UP_CALL = ScriptedTool("dict__look_up", '{"word": "moot"}')
 
 
-def with_tools(
+def create_table_with_tools(
     *,
-    wanted: str = "dict",
-    over_budget: CheckBudget = allow_any_cost,
+    tool_server: str = "dict",
+    check_budget: CheckBudget = allow_any_cost,
     cap: float | None = None,
     **script: Any,
-) -> tuple[Stage, FakeToolbox]:
+) -> tuple[TableHarness, FakeToolbox]:
     """A table of one, whose script calls a tool that is there."""
-    box = Bench().box
+    box = ToolsetHarness().toolbox
 
-    async def open_(server: str) -> ToolSource:
+    async def open_source(server: str) -> ToolSource:
         if server != "dict":
             raise FeatureUnavailable(f"The tool server {server} has ended.")
         return ToolSource(box, lambda _: False)
 
-    scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK, **script})}
-    alpha = replace(make_participants(("caller",))[0], tools=(wanted,))
-    workshop = ToolSession(open_, DenyAllApprovals, over_budget)
-    return Stage("single", scripts=scripts, workshop=workshop, participants=(alpha,), cap=cap), box
+    scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK_UP_CALL, **script})}
+    alpha = replace(make_participants(("caller",))[0], tools=(tool_server,))
+    workshop = ToolSession(open_source, DenyAllApprovals, check_budget)
+    return TableHarness("single", scripts=scripts, tool_session=workshop, participants=(alpha,), cap=cap), box
 
 
 class TestTools:
     async def test_calls_are_kept_with_the_turn_and_charged_as_one(self) -> None:
-        table, box = with_tools(price=100.0)
+        table, box = create_table_with_tools(price=100.0)
         assert await table.table.run_mode() == "completed"
         (answer,) = table.answers
         assert answer.content == "Well.\n\nmoot is a meeting."
@@ -412,22 +422,22 @@ class TestTools:
         assert charge.cost > 0
 
     async def test_a_server_that_cannot_be_used_is_a_notice_and_the_turn_goes_on(self) -> None:
-        table, _ = with_tools(wanted="gone")
+        table, _ = create_table_with_tools(tool_server="gone")
         assert await table.table.run_mode() == "completed"
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
         assert (notice.kind, notice.participant) == ("tools", "alpha")
         assert notice.message == "The tool server gone has ended. Its tools are left out."
 
     async def test_a_model_that_cannot_call_answers_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        table, box = with_tools()
+        table, box = create_table_with_tools()
         monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
         assert await table.table.run_mode() == "completed"
         notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
         assert notices == ["caller cannot call tools: it answers without them."]
-        assert (table.provider.asked[0].tools, box.calls) == ((), [])
+        assert (table.provider.requests[0].tools, box.calls) == ((), [])
 
     async def test_a_cap_ends_it_between_two_rounds(self) -> None:
-        table, box = with_tools(cap=0.0001, price=1000.0, calls=9)
+        table, box = create_table_with_tools(cap=0.0001, price=1000.0, calls=9)
         assert await table.table.run_mode() == "stopped"
         assert len(box.calls) == 1
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
@@ -438,6 +448,6 @@ class TestTools:
         async def over_budget(cost: float) -> str | None:
             return "This week's budget is spent: it ends here." if cost > 0 else None
 
-        table, box = with_tools(over_budget=over_budget, price=1000.0, calls=9)
+        table, box = create_table_with_tools(check_budget=over_budget, price=1000.0, calls=9)
         assert await table.table.run_mode() == "stopped"
         assert len(box.calls) == 1

@@ -20,7 +20,7 @@ from moot.types.errors import ProviderError
 from moot.types.json_schema import strict_schema
 from moot.types.requests import ModelRequest, user_message
 
-SPEAKER = ModelCaller(backoff_seconds=0.001)
+MODEL_CALLER = ModelCaller(backoff_seconds=0.001)
 REQUEST = ModelRequest(model="", system="Judge tables.", messages=(user_message("It is round."),))
 
 
@@ -41,29 +41,29 @@ BAD = '{"shape": "oval", "legs": []}'
 VALUE = Table("round", (Leg(0.7),))
 
 
-class Changing(ScriptedProvider):
+class SequenceProvider(ScriptedProvider):
     """A model that says one thing after another, and remembers what it was asked."""
 
     def __init__(self, *answers: str) -> None:
         super().__init__(Scripts({str(place): Script(answer=answer) for place, answer in enumerate(answers)}))
-        self.asked: list[ModelRequest] = []
+        self.requests: list[ModelRequest] = []
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
-        said = super().stream_chunks(msgspec.structs.replace(request, model=str(len(self.asked) - 1)), key)
+        self.requests.append(request)
+        said = super().stream_chunks(msgspec.structs.replace(request, model=str(len(self.requests) - 1)), key)
         async for chunks in said:
             yield chunks
 
 
-def chain(provider: ScriptedProvider, *models: str) -> list[ResolvedModel]:
+def resolve_models(provider: ScriptedProvider, *models: str) -> list[ResolvedModel]:
     return [
         ResolvedModel(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)
     ]
 
 
-async def ask(*answers: str) -> tuple[StructuredResult[Table], Changing]:
-    provider = Changing(*answers)
-    return await structured_completion(SPEAKER, chain(provider), REQUEST, Table), provider
+async def request_table(*answers: str) -> tuple[StructuredResult[Table], SequenceProvider]:
+    provider = SequenceProvider(*answers)
+    return await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table), provider
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ async def ask(*answers: str) -> tuple[StructuredResult[Table], Changing]:
     ],
 )
 async def test_a_good_answer_is_understood_whatever_stands_around_it(answer: str) -> None:
-    told, provider = await ask(answer)
+    told, provider = await request_table(answer)
     assert told.value == VALUE
     assert (told.model, told.cost) == ("scripted/changing", 0.0)
     assert told.usage.output > 0
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 async def test_the_form_is_asked_for_in_words_and_as_a_schema() -> None:
-    _, provider = await ask(GOOD)
-    (asked,) = provider.asked
+    _, provider = await request_table(GOOD)
+    (asked,) = provider.requests
     assert asked.system == snapshot("""\
 Judge tables.
 
@@ -100,9 +100,9 @@ Answer with one JSON object and nothing else: no words before or after it, no co
 
 
 async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
-    told, provider = await ask(BAD, GOOD)
+    told, provider = await request_table(BAD, GOOD)
     assert told.value == VALUE
-    again = provider.asked[1].messages
+    again = provider.requests[1].messages
     assert [message.role for message in again] == ["user", "assistant", "user"]
     assert again[1].parts == (Text(BAD),)
     assert again[2].parts == (
@@ -130,7 +130,7 @@ async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
     ],
 )
 async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reason: str) -> None:
-    told, _ = await ask(answer, answer, GOOD)
+    told, _ = await request_table(answer, answer, GOOD)
     assert told.fault is not None
     assert told.fault.kind == "bad_response"
     assert "scripted/changing was asked twice" in told.fault.message
@@ -140,18 +140,18 @@ async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reaso
 
 
 async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
-    provider = Changing(GOOD[:20], GOOD)
+    provider = SequenceProvider(GOOD[:20], GOOD)
     provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish="length")
-    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table)
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table)
     assert told.value == VALUE
-    (complaint,) = provider.asked[1].messages[-1].parts
+    (complaint,) = provider.requests[1].messages[-1].parts
     assert isinstance(complaint, Text)
     assert "cut off at the token limit" in complaint.text
 
 
 async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
     provider = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
-    told = await structured_completion(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized"), REQUEST, Table)
     with pytest.raises(ProviderError, match="Key rejected") as error:
         told.unwrap()
     assert error.value.fault.kind == "auth"
@@ -159,35 +159,39 @@ async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
 
 async def test_half_an_answer_is_no_answer() -> None:
     provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
-    told = await structured_completion(SPEAKER, chain(provider, "cut"), REQUEST, Table)
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider, "cut"), REQUEST, Table)
     assert told.value is None
     with pytest.raises(ProviderError, match="broke"):
         told.unwrap()
 
 
 async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
-    provider = Changing(GOOD, GOOD)
-    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table, lambda _: "it wobbles")
+    provider = SequenceProvider(GOOD, GOOD)
+    told = await structured_completion(
+        MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles"
+    )
     assert told.fault is not None
     assert "it wobbles" in told.fault.message
-    (complaint,) = provider.asked[1].messages[-1].parts
+    (complaint,) = provider.requests[1].messages[-1].parts
     assert isinstance(complaint, Text)
     assert "it wobbles" in complaint.text
 
 
 async def test_a_stop_ends_it_without_an_answer() -> None:
-    provider, stop = Changing(GOOD, GOOD), StopSignal()
+    provider, stop = SequenceProvider(GOOD, GOOD), StopSignal()
     stop.request_stop()
-    told = await structured_completion(SPEAKER, chain(provider), REQUEST, Table, stop=stop)
-    assert (told.value, told.fault, provider.asked) == (None, None, [])
+    told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, stop=stop)
+    assert (told.value, told.fault, provider.requests) == (None, None, [])
 
 
 async def test_the_next_model_answers_where_the_first_cannot() -> None:
     provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "good": Script(answer=GOOD)}))
-    told = await structured_completion(SPEAKER, chain(provider, "unauthorized", "good"), REQUEST, Table)
+    told = await structured_completion(
+        MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table
+    )
     assert (told.value, told.model) == (VALUE, "scripted/good")
 
 
 async def test_thoughts_before_the_answer_are_not_part_of_it() -> None:
-    told, _ = await ask(f"<think>{{round?}}</think>{GOOD}")
+    told, _ = await request_table(f"<think>{{round?}}</think>{GOOD}")
     assert told.value == VALUE

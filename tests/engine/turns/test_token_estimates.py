@@ -23,7 +23,7 @@ from moot.types.chunks import ToolCall, Usage
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits, Profile, TokenCount
 from moot.types.requests import File, ModelRequest, ToolResult, assistant_message, user_message
-from tests.databases import migrated
+from tests.databases import open_migrated_database
 
 
 def test_four_characters_are_a_token() -> None:
@@ -45,12 +45,12 @@ def test_a_model_that_is_known_to_count_otherwise_is_believed() -> None:
     assert (usage.input, usage.output) == (4 + 2, 3)
 
 
-def said(words: str, usage: Usage | None, model: str | None = "a/one", **more: str) -> Message:
+def answer_message(text: str, usage: Usage | None, model: str | None = "a/one", **more: str) -> Message:
     return Message(
         id="m",
         discussion="d",
         role="assistant",
-        content=words,
+        content=text,
         usage=usage,
         model=model,
         **more,  # type: ignore[arg-type]
@@ -59,30 +59,30 @@ def said(words: str, usage: Usage | None, model: str | None = "a/one", **more: s
 
 def test_answers_are_compared_with_what_was_counted_for_them_by_model() -> None:
     turns = [
-        said("x" * 30, Usage(999, 10)),
-        said("x" * 10, Usage(1, 10), details="x" * 5),
-        said("x" * 12, Usage(1, 4), "b/two"),
+        answer_message("x" * 30, Usage(999, 10)),
+        answer_message("x" * 10, Usage(1, 10), details="x" * 5),
+        answer_message("x" * 12, Usage(1, 4), "b/two"),
     ]
     assert count_answer_tokens(turns) == {"a/one": TokenCount(45, 20), "b/two": TokenCount(12, 4)}
 
 
 def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
-    assert count_answer_tokens([said("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]) == {
-        "a/one": TokenCount(30, 10)
-    }
+    assert count_answer_tokens(
+        [answer_message("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]
+    ) == {"a/one": TokenCount(30, 10)}
 
 
 @pytest.mark.parametrize(
     "turn",
     [
-        said("x" * 40, Usage(1, 10, estimated=True)),
-        said("x" * 40, None),
-        said("x" * 40, Usage(1, 10), None),
-        said("x" * 40, Usage(1, 90), thoughts="Nobody says how many tokens these were."),
-        said("", Usage(1, 10)),
-        said("x" * 40, Usage()),
-        said("x" * 400, Usage(1, 1)),
-        said("x", Usage(1, 400)),
+        answer_message("x" * 40, Usage(1, 10, estimated=True)),
+        answer_message("x" * 40, None),
+        answer_message("x" * 40, Usage(1, 10), None),
+        answer_message("x" * 40, Usage(1, 90), thoughts="Nobody says how many tokens these were."),
+        answer_message("", Usage(1, 10)),
+        answer_message("x" * 40, Usage()),
+        answer_message("x" * 400, Usage(1, 1)),
+        answer_message("x", Usage(1, 400)),
     ],
     ids=["guessed", "unknown", "nobody's", "thoughts", "empty", "nothing", "too few", "too many"],
 )
@@ -103,42 +103,49 @@ def test_a_turn_of_speech_and_actions_teaches_nothing() -> None:
     assert count_answer_tokens([turn]) == {}
 
 
-VAGUE = ProviderConfig(base_url="http://127.0.0.1:9/v1")
+INCOMPLETE_CONFIG = ProviderConfig(base_url="http://127.0.0.1:9/v1")
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         await TokenRates(database).add_counts({"openai/gpt-4o": TokenCount(300_000, 100_000)})
         yield database
 
 
-def measuring(database: Database, **fallback: tuple[str, ...]) -> ContextLimits:
+def create_context_limits(database: Database, **fallback: tuple[str, ...]) -> ContextLimits:
     others = {name.replace("__", "/"): models for name, models in fallback.items()}
-    return ContextLimits(TokenRates(database), Registry({"vague": VAGUE}, {}), others)
+    return ContextLimits(TokenRates(database), Registry({"vague": INCOMPLETE_CONFIG}, {}), others)
 
 
 async def test_of_a_model_nobody_counted_nothing_is_known(database: Database) -> None:
     assert (
-        await measuring(database).limits_for_models(["scripted/echo", "openai/gpt-4o-mini"], "single") == {}
+        await create_context_limits(database).limits_for_models(
+            ["scripted/echo", "openai/gpt-4o-mini"], "single"
+        )
+        == {}
     )
 
 
 async def test_a_model_counts_as_it_was_seen_to(database: Database) -> None:
-    found = await measuring(database).limits_for_models(["openai/gpt-4o"], "single")
+    found = await create_context_limits(database).limits_for_models(["openai/gpt-4o"], "single")
     assert found == {"openai/gpt-4o": ModelLimits(characters_per_token=3.005)}
 
 
 async def test_where_something_has_to_fit_the_window_is_known_too(database: Database) -> None:
-    found = await measuring(database).limits_for_models(["openai/gpt-4o", "local/demo"], "advisors")
+    found = await create_context_limits(database).limits_for_models(
+        ["openai/gpt-4o", "local/demo"], "advisors"
+    )
     assert found["openai/gpt-4o"] == ModelLimits(characters_per_token=3.005, context=128_000)
     assert found["local/demo"].context is not None
     assert found["local/demo"].context < 10_000
 
 
 async def test_it_has_to_fit_those_who_may_be_asked_instead(database: Database) -> None:
-    wide = await measuring(database).limits_for_models(["openai/gpt-4o"], "advisors")
-    narrow = await measuring(database, openai__gpt_4o=()).limits_for_models(["openai/gpt-4o"], "advisors")
+    wide = await create_context_limits(database).limits_for_models(["openai/gpt-4o"], "advisors")
+    narrow = await create_context_limits(database, openai__gpt_4o=()).limits_for_models(
+        ["openai/gpt-4o"], "advisors"
+    )
     assert wide == narrow
     both = ContextLimits(TokenRates(database), Registry({}, {}), {"openai/gpt-4o": ("local/demo",)})
     found = (await both.limits_for_models(["openai/gpt-4o"], "advisors"))["openai/gpt-4o"]
@@ -146,7 +153,10 @@ async def test_it_has_to_fit_those_who_may_be_asked_instead(database: Database) 
 
 
 async def test_a_provider_that_is_gone_or_set_up_wrongly_keeps_nobody_waiting(database: Database) -> None:
-    assert await measuring(database).limits_for_models(["gone/model", "vague/model"], "advisors") == {}
+    assert (
+        await create_context_limits(database).limits_for_models(["gone/model", "vague/model"], "advisors")
+        == {}
+    )
 
 
 def test_the_smallest_window_counts_and_the_first_says_how_long_an_answer_is() -> None:
@@ -157,24 +167,24 @@ def test_the_smallest_window_counts_and_the_first_says_how_long_an_answer_is() -
     assert combine_model_limits([]) == ModelLimits()
 
 
-class Windowed(ScriptedProvider):
+class WindowedProvider(ScriptedProvider):
     """Scripts whose names are the sizes of their windows."""
 
     def model_profile(self, model: str) -> Profile:
         return replace(super().model_profile(model), context=int(model) if model.isdigit() else None)
 
 
-def chain(*models: str) -> list[ResolvedModel]:
-    return [ResolvedModel(f"scripted/{one}", Windowed(Scripts()), one, KeyRing(())) for one in models]
+def resolve_windows(*models: str) -> list[ResolvedModel]:
+    return [ResolvedModel(f"scripted/{one}", WindowedProvider(Scripts()), one, KeyRing(())) for one in models]
 
 
 def test_the_smallest_window_of_a_chain_counts() -> None:
-    assert max_prompt_chars(chain("8192", "4096", "unknown")) == 4096
+    assert max_prompt_chars(resolve_windows("8192", "4096", "unknown")) == 4096
 
 
 def test_a_window_that_nobody_knows_has_a_limit() -> None:
-    assert max_prompt_chars(chain("unknown")) == PROMPT_CHARS_CEILING
+    assert max_prompt_chars(resolve_windows("unknown")) == PROMPT_CHARS_CEILING
 
 
 def test_nobody_is_given_more_than_the_limit() -> None:
-    assert max_prompt_chars(chain("2000000")) == PROMPT_CHARS_CEILING
+    assert max_prompt_chars(resolve_windows("2000000")) == PROMPT_CHARS_CEILING

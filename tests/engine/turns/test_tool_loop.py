@@ -30,20 +30,20 @@ from moot.types.events import (
 from moot.types.faults import make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import ModelMessage, ModelRequest, ToolResult, user_message
-from tests.engine.kits import Bench, look_up
+from tests.engine.kits import ToolsetHarness, look_up
 
-SPEAKER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
+MODEL_CALLER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
 REQUEST = ModelRequest(model="", messages=(user_message("What is a moot?"),))
-LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
+LOOK_UP_CALL = ScriptedTool("dict__look_up", '{"word": "moot"}')
 CALL = ToolCall("call_1", "dict__look_up", '{"word": "moot"}', "signed")
 
 
-class Lines(ScriptedProvider):
+class SequenceProvider(ScriptedProvider):
     """A model that says one thing after the other, and remembers what it was asked."""
 
     def __init__(self, *rounds: Sequence[Chunk], tools: bool = True) -> None:
         super().__init__(Scripts(BUILT_IN_SCRIPTS))
-        self.asked: list[ModelRequest] = []
+        self.requests: list[ModelRequest] = []
         self._rounds = list(rounds)
         self._tools = tools
 
@@ -51,17 +51,17 @@ class Lines(ScriptedProvider):
         return Profile(tools=self._tools)
 
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        self.asked.append(request)
+        self.requests.append(request)
         yield list(self._rounds.pop(0))
 
 
-async def spoken(
+async def run_turn(
     provider: ScriptedProvider,
-    bench: Bench | None,
+    harness: ToolsetHarness | None,
     *others: ScriptedProvider,
     model: str = "m",
     stop: StopSignal | None = None,
-    afford: EnforceBudget = ignore_budget,
+    enforce_budget: EnforceBudget = ignore_budget,
 ) -> tuple[TurnEnded, list[Event]]:
     events: list[Event] = []
 
@@ -69,14 +69,20 @@ async def spoken(
         events.extend(more)
 
     chain = [ResolvedModel(f"scripted/{model}", one, model, KeyRing(())) for one in (provider, *others)]
-    kit = bench.kit if bench else None
-    ended = await SPEAKER.call(
-        TurnKey("alpha"), chain, REQUEST, stop or StopSignal(), emit, toolset=kit, enforce_budget=afford
+    kit = harness.toolset if harness else None
+    ended = await MODEL_CALLER.call(
+        TurnKey("alpha"),
+        chain,
+        REQUEST,
+        stop or StopSignal(),
+        emit,
+        toolset=kit,
+        enforce_budget=enforce_budget,
     )
     return ended, events
 
 
-def text_of(events: Sequence[Event]) -> str:
+def visible_text(events: Sequence[Event]) -> str:
     """Put together what a reader shows."""
     text = ""
     for event in events:
@@ -88,24 +94,24 @@ def text_of(events: Sequence[Event]) -> str:
     return text
 
 
-def calling(calls: int = 1, **more: Any) -> ScriptedProvider:
-    return ScriptedProvider(Scripts({"m": Script(tool=LOOK, calls=calls, **more)}))
+def tool_calling_provider(calls: int = 1, **more: Any) -> ScriptedProvider:
+    return ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, calls=calls, **more)}))
 
 
 async def test_what_was_said_before_a_call_stays_and_goes_back_to_the_model() -> None:
-    provider = Lines(
+    provider = SequenceProvider(
         [Thought("Hm."), Thought("", "proof"), Text("Let me look."), CALL, Usage(5, 3), Done("tool_calls")],
         [Text("It is a meeting."), Usage(9, 4), Done("stop")],
     )
-    bench = Bench()
-    ended, events = await spoken(provider, bench)
+    bench = ToolsetHarness()
+    ended, events = await run_turn(provider, bench)
     assert ended.status == "completed"
-    assert ended.message.text == text_of(events) == "Let me look.\n\nIt is a meeting."
+    assert ended.message.text == visible_text(events) == "Let me look.\n\nIt is a meeting."
     assert (ended.usage, ended.finish) == (Usage(14, 7), "stop")
     (use,) = ended.message.tools
     assert (use.name, use.content, use.said) == ("dict/look_up", "moot is a meeting.", len("Let me look."))
-    assert [tool.name for tool in provider.asked[0].tools] == ["dict__look_up"]
-    assert provider.asked[1].messages == (
+    assert [tool.name for tool in provider.requests[0].tools] == ["dict__look_up"]
+    assert provider.requests[1].messages == (
         *REQUEST.messages,
         ModelMessage("assistant", (Thought("Hm.", "proof"), Text("Let me look."), CALL)),
         ModelMessage("user", (ToolResult("call_1", "dict__look_up", "moot is a meeting."),)),
@@ -114,83 +120,95 @@ async def test_what_was_said_before_a_call_stays_and_goes_back_to_the_model() ->
 
 
 async def test_calls_run_where_the_finish_says_stop_and_where_nothing_is_said() -> None:
-    provider = Lines([CALL, Done("stop")], [Text("So."), Done("stop")])
-    ended, _ = await spoken(provider, Bench())
+    provider = SequenceProvider([CALL, Done("stop")], [Text("So."), Done("stop")])
+    ended, _ = await run_turn(provider, ToolsetHarness())
     assert (ended.message.text, len(ended.message.tools)) == ("So.", 1)
 
 
 async def test_a_call_that_was_cut_off_is_never_made() -> None:
-    bench = Bench()
-    provider = ScriptedProvider(Scripts({"m": Script(tool=LOOK, fault="cut_tool")}))
-    ended, _ = await spoken(provider, bench)
-    assert (ended.status, bench.box.calls) == ("partial", [])
+    bench = ToolsetHarness()
+    provider = ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, fault="cut_tool")}))
+    ended, _ = await run_turn(provider, bench)
+    assert (ended.status, bench.toolbox.calls) == ("partial", [])
 
 
 async def test_several_calls_of_one_answer_are_told_in_their_order() -> None:
     calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3)]
-    provider = Lines([*calls, Done("tool_calls")], [Text("So."), Done("stop")])
-    await spoken(provider, Bench())
-    results = provider.asked[1].messages[-1].parts
+    provider = SequenceProvider([*calls, Done("tool_calls")], [Text("So."), Done("stop")])
+    await run_turn(provider, ToolsetHarness())
+    results = provider.requests[1].messages[-1].parts
     assert [part.call_id for part in results if isinstance(part, ToolResult)] == ["0", "1", "2"]
 
 
 async def test_saying_nothing_more_after_a_call_is_an_end() -> None:
-    ended, _ = await spoken(Lines([Text("I do it."), CALL, Done("stop")], [Done("stop")]), Bench())
+    ended, _ = await run_turn(
+        SequenceProvider([Text("I do it."), CALL, Done("stop")], [Done("stop")]), ToolsetHarness()
+    )
     assert (ended.status, ended.message.text) == ("completed", "I do it.")
 
 
 async def test_a_thought_that_looked_like_text_takes_nothing_of_earlier_rounds_away() -> None:
-    provider = Lines([Text("First."), CALL, Done("stop")], [Text("hm</think>Second."), Done("stop")])
-    ended, events = await spoken(provider, Bench())
-    assert ended.message.text == text_of(events) == "First.\n\nSecond."
+    provider = SequenceProvider(
+        [Text("First."), CALL, Done("stop")], [Text("hm</think>Second."), Done("stop")]
+    )
+    ended, events = await run_turn(provider, ToolsetHarness())
+    assert ended.message.text == visible_text(events) == "First.\n\nSecond."
     assert "".join(e.text for e in events if isinstance(e, ThoughtDelta)) == ended.message.thoughts == "hm"
 
 
 async def test_a_round_that_fails_is_asked_again_and_nothing_begins_anew() -> None:
     failed = make_fault("overloaded", "Too many.")
-    provider = Lines([Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")])
-    bench = Bench()
-    ended, events = await spoken(provider, bench)
-    assert ended.message.text == text_of(events) == "First.\n\nSecond."
-    assert len(bench.box.calls) == 1
+    provider = SequenceProvider(
+        [Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")]
+    )
+    bench = ToolsetHarness()
+    ended, events = await run_turn(provider, bench)
+    assert ended.message.text == visible_text(events) == "First.\n\nSecond."
+    assert len(bench.toolbox.calls) == 1
     assert [event.kind for event in events if isinstance(event, Notice)] == ["retry"]
 
 
 async def test_another_model_goes_on_from_what_was_called_and_is_shown_no_proofs_of_the_first() -> None:
     refused = [Failed(make_fault("auth", "No.", retryable=False))]
-    first = Lines([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
-    other = Lines([CALL, Done("stop")], [Text("Second."), Done("stop")])
-    bench = Bench()
-    ended, events = await spoken(first, bench, other)
+    first = SequenceProvider([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
+    other = SequenceProvider([CALL, Done("stop")], [Text("Second."), Done("stop")])
+    bench = ToolsetHarness()
+    ended, events = await run_turn(first, bench, other)
     assert ended.status == "completed"
-    assert ended.message.text == text_of(events) == "First.\n\nSecond."
-    assert len(bench.box.calls) == 2
+    assert ended.message.text == visible_text(events) == "First.\n\nSecond."
+    assert len(bench.toolbox.calls) == 2
     assert [event.kind for event in events if isinstance(event, Notice)] == ["fallback"]
-    assert other.asked[0].messages[1].parts == (Thought("Hm."), Text("First."), replace(CALL, signature=""))
-    assert [len(provider.asked) for provider in (first, other)] == [2, 2]
+    assert other.requests[0].messages[1].parts == (
+        Thought("Hm."),
+        Text("First."),
+        replace(CALL, signature=""),
+    )
+    assert [len(provider.requests) for provider in (first, other)] == [2, 2]
 
 
 async def test_once_a_round_has_said_something_no_other_model_is_asked() -> None:
     broken: list[Chunk] = [Text("Sec"), Failed(make_fault("network", "Gone."))]
-    other = Lines([Text("Me?"), Done("stop")])
-    ended, _ = await spoken(Lines([Text("First."), CALL, Done("stop")], broken), Bench(), other)
-    assert (ended.status, ended.message.text, other.asked) == ("partial", "First.\n\nSec", [])
+    other = SequenceProvider([Text("Me?"), Done("stop")])
+    ended, _ = await run_turn(
+        SequenceProvider([Text("First."), CALL, Done("stop")], broken), ToolsetHarness(), other
+    )
+    assert (ended.status, ended.message.text, other.requests) == ("partial", "First.\n\nSec", [])
 
 
 async def test_a_fallback_that_cannot_call_is_asked_without_tools() -> None:
-    refused = Lines([Failed(make_fault("auth", "No.", retryable=False))])
-    other = Lines([Text("So."), Done("stop")], tools=False)
-    ended, _ = await spoken(refused, Bench(), other)
-    assert (ended.status, other.asked[0].tools) == ("completed", ())
+    refused = SequenceProvider([Failed(make_fault("auth", "No.", retryable=False))])
+    other = SequenceProvider([Text("So."), Done("stop")], tools=False)
+    ended, _ = await run_turn(refused, ToolsetHarness(), other)
+    assert (ended.status, other.requests[0].tools) == ("completed", ())
 
 
 async def test_five_errors_in_a_row_end_it() -> None:
     async def broken(_: Mapping[str, Any]) -> str:
         raise ValueError("no luck")
 
-    bench = Bench(broken)
-    ended, _ = await spoken(calling(calls=50, answer=""), bench)
-    assert (ended.status, len(bench.box.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
+    bench = ToolsetHarness(broken)
+    ended, _ = await run_turn(tool_calling_provider(calls=50, answer=""), bench)
+    assert (ended.status, len(bench.toolbox.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
     assert ended.fault is not None
     assert "5 calls of tools in a row failed" in ended.fault.message
     assert len(ended.message.tools) == MAX_ERRORS_IN_A_ROW
@@ -205,14 +223,16 @@ async def test_errors_between_which_something_succeeds_do_not() -> None:
             raise ValueError("no luck")
         return "yes"
 
-    ended, _ = await spoken(calling(calls=12, answer="", then="So."), Bench(sometimes))
+    ended, _ = await run_turn(
+        tool_calling_provider(calls=12, answer="", then="So."), ToolsetHarness(sometimes)
+    )
     assert (ended.status, len(numbers)) == ("completed", 12)
 
 
 async def test_there_is_an_end_to_the_rounds_and_people_are_told_on_the_way() -> None:
-    bench = Bench()
-    ended, events = await spoken(calling(calls=1000, answer="Well."), bench)
-    assert (ended.status, len(bench.box.calls)) == ("partial", MAX_TOOL_ROUNDS)
+    bench = ToolsetHarness()
+    ended, events = await run_turn(tool_calling_provider(calls=1000, answer="Well."), bench)
+    assert (ended.status, len(bench.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert (notice.kind, "20 times" in notice.message) == ("still_working", True)
 
@@ -224,7 +244,9 @@ async def test_a_stop_in_a_call_ends_the_turn_and_keeps_what_was_said() -> None:
         stop.request_stop()
         return await look_up(arguments)
 
-    ended, _ = await spoken(calling(answer="Let me look."), Bench(stopping), stop=stop)
+    ended, _ = await run_turn(
+        tool_calling_provider(answer="Let me look."), ToolsetHarness(stopping), stop=stop
+    )
     assert (ended.status, ended.message.text) == ("stopped", "Let me look.")
 
 
@@ -235,7 +257,7 @@ async def test_whoever_speaks_in_the_meantime_waits_for_the_end_of_it() -> None:
         stop.request_stop("follow_up_interrupt")
         return await look_up(arguments)
 
-    ended, _ = await spoken(calling(), Bench(interrupted), stop=stop)
+    ended, _ = await run_turn(tool_calling_provider(), ToolsetHarness(interrupted), stop=stop)
     assert (ended.status, ended.message.text.endswith("moot is a meeting.")) == ("completed", True)
 
 
@@ -248,14 +270,16 @@ async def test_what_it_costs_is_looked_at_between_rounds() -> None:
         if len(costs) == 2:
             stop.request_stop("over_cap")
 
-    bench = Bench()
-    ended, _ = await spoken(calling(calls=9, answer="Well.", price=1.0), bench, stop=stop, afford=afford)
-    assert (ended.status, len(bench.box.calls)) == ("stopped", 2)
+    bench = ToolsetHarness()
+    ended, _ = await run_turn(
+        tool_calling_provider(calls=9, answer="Well.", price=1.0), bench, stop=stop, enforce_budget=afford
+    )
+    assert (ended.status, len(bench.toolbox.calls)) == ("stopped", 2)
     assert 0 < costs[0] < costs[1] == ended.cost
 
 
 async def test_where_there_are_no_tools_a_call_is_told_in_vain() -> None:
-    ended, events = await spoken(calling(answer="Let me look."), None)
+    ended, events = await run_turn(tool_calling_provider(answer="Let me look."), None)
     assert (ended.status, ended.message.text) == ("completed", "Let me look.")
     assert [type(event) for event in events[-2:]] == [ToolCalled, ToolReturned]
     assert isinstance(events[-1], ToolReturned)

@@ -10,34 +10,46 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from moot.prompts.tasks.claims import claims_task, find_quote
-from moot.types.debate import Ledger
+from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
 from moot.types.events import LedgerMade
-from tests.prompts.debating import POINTS, ROOM, asked, material, said
+from tests.prompts.debating import (
+    MAX_CHARS,
+    MESSAGES_WITH_CLAIMS,
+    make_answer,
+    make_user_message,
+    task_material,
+)
 
 
-def claim(text: str, supporters: dict[str, str], opponents: dict[str, str] | None = None) -> dict[str, Any]:
+def make_claim(
+    text: str, supporters: dict[str, str], opponents: dict[str, str] | None = None
+) -> dict[str, Any]:
     sides = (supporters, opponents or {})
     voices = [[{"who": who, "quote": quote} for who, quote in side.items()] for side in sides]
     return {"claim": text, "supporters": voices[0], "opponents": voices[1]}
 
 
-def flip(who: str, quote: str, because_of: str | None = None) -> dict[str, Any]:
-    return {"who": who, "before": "x", "after": "y", "becauseOf": because_of, "quote": quote}
+def make_position_change(participant_label: str, quote: str, because_of: str | None = None) -> dict[str, Any]:
+    return {"who": participant_label, "before": "x", "after": "y", "becauseOf": because_of, "quote": quote}
 
 
-def kept(claims: list[Any], flips: list[Any] | None = None, log: list[Message] = POINTS) -> Ledger:
-    inquiry = claims_task(log, "run_1", ROOM)
+def extract_claims(
+    claims: list[Any],
+    position_changes: list[Any] | None = None,
+    messages: list[Message] = MESSAGES_WITH_CLAIMS,
+) -> DebateClaims:
+    inquiry = claims_task(messages, "run_1", MAX_CHARS)
     found = inquiry.to_result(
-        msgspec.convert({"claims": claims, "flips": flips or []}, type=inquiry.answer_type)
+        msgspec.convert({"claims": claims, "flips": position_changes or []}, type=inquiry.answer_type)
     )
     assert isinstance(found, LedgerMade)
     return found.ledger
 
 
-class TestLedger:
+class TestClaimsTask:
     def test_the_whole_material(self) -> None:
-        assert material(claims_task(POINTS, "run_1", ROOM)) == snapshot("""\
+        assert task_material(claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -60,10 +72,10 @@ I change my position: split it now.\
     def test_nobody_can_be_named_who_did_not_answer(self) -> None:
         for who in ("p4", "p0", "alpha", "Alpha"):
             with pytest.raises(msgspec.ValidationError, match="Invalid enum value"):
-                kept([claim("x", {who: "nobody knows the cost"})])
+                extract_claims([make_claim("x", {who: "nobody knows the cost"})])
 
     def test_a_ledger_without_claims_is_refused(self) -> None:
-        inquiry = claims_task(POINTS, "run_1", ROOM)
+        inquiry = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert (
             inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
         )
@@ -83,13 +95,13 @@ I change my position: split it now.\
         ],
     )
     def test_a_quote_is_found_whatever_stands_around_and_between_its_words(self, quote: str) -> None:
-        (found,) = kept([claim("The cost is unknown.", {"p2": quote})]).claims
+        (found,) = extract_claims([make_claim("The cost is unknown.", {"p2": quote})]).claims
         (voice,) = found.supporters
         assert (voice.participant, voice.quote) == ("beta", "nobody knows the cost")
         assert voice.message == "msg_beta_debate", "the last answer counts before the first"
 
     def test_what_was_only_said_at_first_is_found_there(self) -> None:
-        (found,) = kept([claim("x", {"p2": "Keep it whole, whatever"})]).claims
+        (found,) = extract_claims([make_claim("x", {"p2": "Keep it whole, whatever"})]).claims
         assert found.supporters[0].message == "msg_beta_initial"
 
     @pytest.mark.parametrize(
@@ -107,33 +119,41 @@ I change my position: split it now.\
         ids=["another's", "invented", "too short", "empty", "marks", "pattern", "a dot", "in capitals"],
     )
     def test_what_is_not_in_the_answer_is_dropped_and_counted(self, who: str, quote: str) -> None:
-        found = kept([claim("x", {"p3": "I change my position"}, {who: quote}), claim("y", {who: quote})])
+        found = extract_claims(
+            [make_claim("x", {"p3": "I change my position"}, {who: quote}), make_claim("y", {who: quote})]
+        )
         (left,) = found.claims
         assert (left.claim, left.opponents, found.unproven) == ("x", (), 2)
 
     def test_a_claim_that_fewer_than_half_hold_is_a_minority_s(self) -> None:
         quotes = {"p1": "Split it now", "p2": "nobody knows the cost", "p3": "I change my position"}
         for holders in (some for size in (1, 2, 3) for some in permutations(quotes, size)):
-            (found,) = kept([claim("x", {who: quotes[who] for who in holders})]).claims
+            (found,) = extract_claims([make_claim("x", {who: quotes[who] for who in holders})]).claims
             assert found.minority == (len(holders) == 1)
 
     def test_a_claim_that_is_only_disputed_is_nobody_s_view(self) -> None:
-        (found,) = kept([claim("x", {"p1": "never said at all"}, {"p2": "nobody knows the cost"})]).claims
+        (found,) = extract_claims(
+            [make_claim("x", {"p1": "never said at all"}, {"p2": "nobody knows the cost"})]
+        ).claims
         assert (found.supporters, found.minority) == ((), False)
 
     def test_half_of_an_even_table_is_no_minority(self) -> None:
-        log = [asked(), said("alpha", "Split it right now."), said("beta", "Keep it as it is.")]
-        (found,) = kept([claim("x", {"p1": "Split it right now"})], log=log).claims
+        log = [
+            make_user_message(),
+            make_answer("alpha", "Split it right now."),
+            make_answer("beta", "Keep it as it is."),
+        ]
+        (found,) = extract_claims([make_claim("x", {"p1": "Split it right now"})], messages=log).claims
         assert not found.minority
 
     def test_a_change_of_mind_shows_in_the_second_answer(self) -> None:
-        found = kept(
-            [claim("x", {"p1": "Split it now."})],
+        found = extract_claims(
+            [make_claim("x", {"p1": "Split it now."})],
             [
-                flip("p3", "I change my position", "p1"),
-                flip("p3", "then the numbers are known"),
-                flip("p1", "Split it now."),
-                flip("p2", "I have never thought so"),
+                make_position_change("p3", "I change my position", "p1"),
+                make_position_change("p3", "then the numbers are known"),
+                make_position_change("p1", "Split it now."),
+                make_position_change("p2", "I have never thought so"),
             ],
         )
         (kept_one,) = found.flips
@@ -145,36 +165,37 @@ I change my position: split it now.\
         assert found.unproven == 3
 
     def test_nobody_is_convinced_by_oneself(self) -> None:
-        (found,) = kept(
-            [claim("x", {"p1": "Split it now."})], [flip("p3", "I change my position", "p3")]
+        (found,) = extract_claims(
+            [make_claim("x", {"p1": "Split it now."})],
+            [make_position_change("p3", "I change my position", "p3")],
         ).flips
         assert found.because_of is None
 
 
-words = st.lists(
+word_lists = st.lists(
     st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=7),
     min_size=1,
     max_size=14,
 )
-spaces = st.sampled_from([" ", "  ", "\n", "\n\n", "\t", "\u00a0 "])
-MARKS = "\"'“”„»«\u2018\u2019…."
+whitespace = st.sampled_from([" ", "  ", "\n", "\n\n", "\t", "\u00a0 "])
+QUOTE_MARKS = "\"'“”„»«\u2018\u2019…."
 
 
 class TestFindQuote:
-    @given(words, st.data())
+    @given(word_lists, st.data())
     def test_any_cut_at_words_is_found_as_it_stands_there(self, some: list[str], data: st.DataObject) -> None:
-        text = "".join(word + data.draw(spaces) for word in some)
+        text = "".join(word + data.draw(whitespace) for word in some)
         first = data.draw(st.integers(0, len(some) - 1))
         last = data.draw(st.integers(first + 1, len(some)))
         cut = " ".join(some[first:last])
-        assume(len(cut.strip(MARKS + " ")) >= 12)
+        assume(len(cut.strip(QUOTE_MARKS + " ")) >= 12)
         found = find_quote(cut, text)
         assert found is not None
         assert found in text
         assert found.split() != []
         assert "".join(found.split()) in "".join(cut.split())
 
-    @given(words, words)
+    @given(word_lists, word_lists)
     def test_what_is_found_is_in_the_text(self, some: list[str], quote: list[str]) -> None:
         text = " ".join(some)
         found = find_quote(" ".join(quote), text)

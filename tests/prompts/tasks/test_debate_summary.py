@@ -9,13 +9,22 @@ from inline_snapshot import snapshot
 from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
 from moot.types.events import Agreed, SummaryMade
 from moot.types.participants import Participant
-from tests.prompts.debating import DEBATE, POINTS, ROOM, TABLE, asked, filled_in, material, said
+from tests.prompts.debating import (
+    DEBATE_MESSAGES,
+    FOUR_PARTICIPANTS,
+    MAX_CHARS,
+    MESSAGES_WITH_CLAIMS,
+    make_answer,
+    make_user_message,
+    task_material,
+    task_result,
+)
 
 
-class TestAgreement:
+class TestAgreementTask:
     def test_only_the_first_answers_are_shown(self) -> None:
-        inquiry = agreement_task(POINTS, "run_1", ROOM)
-        assert material(inquiry) == snapshot("""\
+        inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
+        assert task_material(inquiry) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -32,29 +41,35 @@ Wait a quarter; then the numbers are known.\
     def test_what_it_would_have_cost_is_what_the_first_answers_did(self) -> None:
         costs = [0.25, 0.5]
         log = [
-            asked(),
-            *(said(who, "So.", cost=cost) for who, cost in zip(("alpha", "beta"), costs, strict=True)),
+            make_user_message(),
+            *(make_answer(who, "So.", cost=cost) for who, cost in zip(("alpha", "beta"), costs, strict=True)),
         ]
-        found = filled_in(agreement_task(log, "run_1", ROOM), agree=True, reason="Both say so.")
+        found = task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="Both say so.")
         assert isinstance(found, Agreed)
         assert (found.agree, found.reason, found.saved) == (True, "Both say so.", 0.75)
 
     def test_where_a_price_is_not_known_nobody_can_say_what_was_saved(self) -> None:
-        log = [asked(), said("alpha", "So.", cost=0.25), said("beta", "So.", cost=None)]
-        assert filled_in(agreement_task(log, "run_1", ROOM), agree=True, reason="So.").saved is None
+        log = [
+            make_user_message(),
+            make_answer("alpha", "So.", cost=0.25),
+            make_answer("beta", "So.", cost=None),
+        ]
+        assert task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="So.").saved is None
 
     def test_a_verdict_needs_a_reason(self) -> None:
-        inquiry = agreement_task(POINTS, "run_1", ROOM)
+        inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert inquiry.check(inquiry.answer_type(agree=True, reason=" ")) == "`reason` is empty."
 
 
-ROW = {"initialSummary": "a", "refinedSummary": "b", "changedPosition": False, "keyPoints": ["c"]}
-HEADS = {"overview": "All.", "agreements": ["x"], "disagreements": [], "convergence": "None."}
+SUMMARY_ROW = {"initialSummary": "a", "refinedSummary": "b", "changedPosition": False, "keyPoints": ["c"]}
+SUMMARY_FIELDS = {"overview": "All.", "agreements": ["x"], "disagreements": [], "convergence": "None."}
 
 
-class TestSummary:
+class TestDebateSummaryTask:
     def test_all_answers_are_shown_and_none_of_them_twice(self) -> None:
-        assert material(debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE)) == snapshot("""\
+        assert task_material(
+            debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
+        ) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -75,19 +90,29 @@ I change my position: split it now.\
 """)
 
     def test_the_form_has_one_entry_for_each_who_answered(self) -> None:
-        form = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).answer_type
-        assert form.__struct_fields__ == (*HEADS, "p1", "p2", "p3")
+        form = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        ).answer_type
+        assert form.__struct_fields__ == (*SUMMARY_FIELDS, "p1", "p2", "p3")
 
     @pytest.mark.parametrize("rows", [["p1", "p2"], []])
     def test_a_form_that_is_not_filled_in_for_everybody_is_refused(self, rows: list[str]) -> None:
-        form = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).answer_type
+        form = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        ).answer_type
         with pytest.raises(msgspec.ValidationError, match="missing required field"):
-            msgspec.convert(HEADS | dict.fromkeys(rows, ROW), type=form)
+            msgspec.convert(SUMMARY_FIELDS | dict.fromkeys(rows, SUMMARY_ROW), type=form)
 
     def test_everybody_at_the_table_has_one_row_and_whoever_did_not_answer_an_empty_one(self) -> None:
-        inquiry = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE)
-        rows = {"p1": ROW, "p2": ROW | {"keyPoints": []}, "p3": ROW | {"changedPosition": True}}
-        found = filled_in(inquiry, **HEADS, **rows)
+        inquiry = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        )
+        rows = {
+            "p1": SUMMARY_ROW,
+            "p2": SUMMARY_ROW | {"keyPoints": []},
+            "p3": SUMMARY_ROW | {"changedPosition": True},
+        }
+        found = task_result(inquiry, **SUMMARY_FIELDS, **rows)
         assert isinstance(found, SummaryMade)
         assert msgspec.to_builtins(found.summary) == snapshot(
             {
@@ -127,35 +152,46 @@ I change my position: split it now.\
             }
         )
 
-    @given(st.sets(st.sampled_from(TABLE)), st.sets(st.sampled_from(TABLE), min_size=1))
+    @given(
+        st.sets(st.sampled_from(FOUR_PARTICIPANTS)), st.sets(st.sampled_from(FOUR_PARTICIPANTS), min_size=1)
+    )
     def test_rows_are_those_of_the_participants_whoever_answered(
         self, answered: set[Participant], taking_part: set[Participant]
     ) -> None:
-        log = [asked(), *(said(who.id, f"I am {who.id}.") for who in answered)]
-        inquiry = debate_summary_task(log, "run_1", ROOM, participants=tuple(taking_part))
-        labels = [name for name in inquiry.answer_type.__struct_fields__ if name not in HEADS]
+        log = [make_user_message(), *(make_answer(who.id, f"I am {who.id}.") for who in answered)]
+        inquiry = debate_summary_task(log, "run_1", MAX_CHARS, participants=tuple(taking_part))
+        labels = [name for name in inquiry.answer_type.__struct_fields__ if name not in SUMMARY_FIELDS]
         assert len(labels) == len(answered)
-        found = filled_in(inquiry, **HEADS, **dict.fromkeys(labels, ROW))
+        found = task_result(inquiry, **SUMMARY_FIELDS, **dict.fromkeys(labels, SUMMARY_ROW))
         rows = {row.participant: row.initial_summary for row in found.summary.per_model}
         assert rows == {who.id: "a" if who in answered else "" for who in taking_part}
         assert len(found.summary.per_model) == len(taking_part)
 
     def test_an_overview_is_needed(self) -> None:
-        inquiry = debate_summary_task([asked()], "run_1", ROOM, participants=TABLE)
-        empty = msgspec.convert(HEADS | {"overview": "\n"}, type=inquiry.answer_type)
+        inquiry = debate_summary_task(
+            [make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        )
+        empty = msgspec.convert(SUMMARY_FIELDS | {"overview": "\n"}, type=inquiry.answer_type)
         assert inquiry.check(empty) == "`overview` is empty."
 
     def test_it_rests_on_what_was_said_and_on_nothing_else(self) -> None:
-        once = debate_summary_task(POINTS, "run_1", ROOM, participants=TABLE).cache_key
+        once = debate_summary_task(
+            MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
+        ).cache_key
         assert (
-            debate_summary_task([*POINTS[::-1][:-1], POINTS[0]], "run_1", ROOM, participants=TABLE).cache_key
+            debate_summary_task(
+                [*MESSAGES_WITH_CLAIMS[::-1][:-1], MESSAGES_WITH_CLAIMS[0]],
+                "run_1",
+                MAX_CHARS,
+                participants=FOUR_PARTICIPANTS,
+            ).cache_key
             == once
         )
-        more = [*POINTS, said("alpha", "I keep it.", "debate")]
-        assert debate_summary_task(more, "run_1", ROOM, participants=TABLE).cache_key != once
+        more = [*MESSAGES_WITH_CLAIMS, make_answer("alpha", "I keep it.", "debate")]
+        assert debate_summary_task(more, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).cache_key != once
 
 
 def test_what_is_cut_for_want_of_room_is_cut_in_the_material_too() -> None:
-    shown = material(debate_summary_task(DEBATE, "run_1", 40, participants=TABLE))
+    shown = task_material(debate_summary_task(DEBATE_MESSAGES, "run_1", 40, participants=FOUR_PARTICIPANTS))
     assert "…" in shown
     assert "### p1: Alpha, first answer" in shown

@@ -21,31 +21,34 @@ from moot.prompts.tasks.director import (
 )
 from moot.types.chunks import Text
 from moot.types.discussions import Message
-from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, Directed, LessonRole
+from moot.types.modes import LESSON_ENDS, USER_SPEAKS_NEXT, DirectedOptions, LessonRole
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
 
 MIRA = Participant("mira", "Mira", "a/one", role="teacher", priority=10)
 TOM = Participant("tom", "Tom", "a/one", role="student")
 LI = Participant("li", "Li", "a/one", role="student")
-EVERYBODY = (MIRA, TOM, LI)
+PARTICIPANTS = (MIRA, TOM, LI)
 
 
-def floor(
-    *spoke: str, words: str = "Go on.", agents: tuple[Participant, ...] = EVERYBODY, **more: object
+def make_director_context(
+    *previous_speakers: str,
+    user_text: str = "Go on.",
+    participants: tuple[Participant, ...] = PARTICIPANTS,
+    **fields: object,
 ) -> DirectorContext:
     """A floor on which these have spoken, in this order; a name with a minus said nothing."""
     turns = [
         TurnPreview(
             participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes."
         )
-        for name in spoke
+        for name in previous_speakers
     ]
-    values = {"max_turns": 10, "turn": len(turns), **more}
+    values = {"max_turns": 10, "turn": len(turns), **fields}
     return DirectorContext(
-        participants=agents,
+        participants=participants,
         previous_turns=tuple(turns),
-        messages=(DirectorMessage("The user", words, True),),
+        messages=(DirectorMessage("The user", user_text, True),),
         **values,  # type: ignore[arg-type]
     )
 
@@ -53,17 +56,25 @@ def floor(
 @pytest.mark.parametrize(
     ("stands", "next", "why"),
     [
-        (floor("mira", "tom", max_turns=2), LESSON_ENDS, "All 2 turns were taken."),
-        (floor("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row came to nothing."),
-        (floor(agents=(MIRA,)), "mira", "Only Mira is here."),
-        (floor("mira", agents=(MIRA,)), USER_SPEAKS_NEXT, "Mira has answered."),
-        (floor(trigger="li", words="Tom, why?"), "li", "Chosen to begin."),
-        (floor(trigger="nobody", words="Why?"), "mira", "The user's question waits for an answer."),
-        (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
-        (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
-        (floor(words="Why is that?"), "mira", "The user's question waits for an answer."),
-        (floor("mira-", words="Why is that?"), "tom", "The user's question waits for an answer."),
-        (floor(agents=()), LESSON_ENDS, "Nobody is left who could speak."),
+        (make_director_context("mira", "tom", max_turns=2), LESSON_ENDS, "All 2 turns were taken."),
+        (make_director_context("mira", "tom-", "li-"), LESSON_ENDS, "Two turns in a row came to nothing."),
+        (make_director_context(participants=(MIRA,)), "mira", "Only Mira is here."),
+        (make_director_context("mira", participants=(MIRA,)), USER_SPEAKS_NEXT, "Mira has answered."),
+        (make_director_context(trigger="li", user_text="Tom, why?"), "li", "Chosen to begin."),
+        (
+            make_director_context(trigger="nobody", user_text="Why?"),
+            "mira",
+            "The user's question waits for an answer.",
+        ),
+        (make_director_context(user_text="What do you think, tom?"), "tom", "The user spoke to Tom."),
+        (make_director_context("tom", user_text="Tom and Li, speak."), "li", "The user spoke to Li."),
+        (make_director_context(user_text="Why is that?"), "mira", "The user's question waits for an answer."),
+        (
+            make_director_context("mira-", user_text="Why is that?"),
+            "tom",
+            "The user's question waits for an answer.",
+        ),
+        (make_director_context(participants=()), LESSON_ENDS, "Nobody is left who could speak."),
     ],
 )
 def test_rules_decide_before_any_model(stands: DirectorContext, next: str, why: str) -> None:
@@ -75,10 +86,10 @@ def test_rules_decide_before_any_model(stands: DirectorContext, next: str, why: 
 @pytest.mark.parametrize(
     "stands",
     [
-        floor(words="Talk among yourselves."),
-        floor("mira", words="Why is that?"),
-        floor("tom", words="Tomorrow, tomatoes."),
-        floor("mira", "tom-", "li"),
+        make_director_context(user_text="Talk among yourselves."),
+        make_director_context("mira", user_text="Why is that?"),
+        make_director_context("tom", user_text="Tomorrow, tomatoes."),
+        make_director_context("mira", "tom-", "li"),
     ],
 )
 def test_a_model_chooses_where_the_rules_do_not(stands: DirectorContext) -> None:
@@ -86,17 +97,19 @@ def test_a_model_chooses_where_the_rules_do_not(stands: DirectorContext) -> None
 
 
 def test_a_name_is_a_whole_word() -> None:
-    assert decide_by_rules(floor(words="Tomorrow we lift the limit.")) is None
+    assert decide_by_rules(make_director_context(user_text="Tomorrow we lift the limit.")) is None
 
 
 def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
-    assert [who.id for who in speaker_candidates(floor())] == ["mira", "tom", "li"]
-    assert [who.id for who in speaker_candidates(floor("mira"))] == ["tom", "li"]
-    assert [who.id for who in speaker_candidates(floor("mira", "tom", "mira", "tom"))] == ["li"]
+    assert [who.id for who in speaker_candidates(make_director_context())] == ["mira", "tom", "li"]
+    assert [who.id for who in speaker_candidates(make_director_context("mira"))] == ["tom", "li"]
+    assert [who.id for who in speaker_candidates(make_director_context("mira", "tom", "mira", "tom"))] == [
+        "li"
+    ]
 
 
 def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> None:
-    stands = floor("mira", "tom", words="Explain\nit.", topic="Squares")
+    stands = make_director_context("mira", "tom", user_text="Explain\nit.", topic="Squares")
     inquiry = director_task(stands)
     assert inquiry.max_attempts == 1
     (told,) = inquiry.request.messages[0].parts
@@ -126,13 +139,15 @@ Turn 3 of 10. You may choose: li, mira, USER, END\
         msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer_type)
 
 
-def material(stands: DirectorContext) -> str:
-    return "".join(str(part) for part in director_task(stands).request.messages[0].parts)
+def director_material(context: DirectorContext) -> str:
+    return "".join(str(part) for part in director_task(context).request.messages[0].parts)
 
 
 def test_a_model_knows_who_opened_the_topic() -> None:
-    assert "The topic (opened by Tom): Squares" in material(floor("tom", trigger="tom", topic="Squares"))
-    assert "The topic: Squares" in material(floor(trigger="nobody", topic="Squares"))
+    assert "The topic (opened by Tom): Squares" in director_material(
+        make_director_context("tom", trigger="tom", topic="Squares")
+    )
+    assert "The topic: Squares" in director_material(make_director_context(trigger="nobody", topic="Squares"))
 
 
 def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_the_same() -> None:
@@ -140,9 +155,9 @@ def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_
         DirectorMessage("The user", "Li, why?", True),
         *(DirectorMessage("Tom", f"No. {place}!") for place in range(12)),
     )
-    stands = replace(floor("tom"), messages=heard)
-    assert "No. 1!" not in material(stands)
-    assert "No. 2!" in material(stands)
+    stands = replace(make_director_context("tom"), messages=heard)
+    assert "No. 1!" not in director_material(stands)
+    assert "No. 2!" in director_material(stands)
     assert (decided := decide_by_rules(stands)) is not None
     assert decided.next == "li"
 
@@ -150,11 +165,12 @@ def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_
 def test_the_first_turn_is_an_agents() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(
-            {"next": USER_SPEAKS_NEXT, "reason": "You first."}, director_task(floor()).answer_type
+            {"next": USER_SPEAKS_NEXT, "reason": "You first."},
+            director_task(make_director_context()).answer_type,
         )
 
 
-agents = st.lists(
+participant_lists = st.lists(
     st.builds(
         Participant,
         st.sampled_from(["mira", "tom", "li", "bo"]),
@@ -169,11 +185,15 @@ agents = st.lists(
 )
 
 
-@given(agents, st.lists(st.sampled_from(["mira", "tom", "li", "bo", "gone", "tom-"]), max_size=25), st.text())
+@given(
+    participant_lists,
+    st.lists(st.sampled_from(["mira", "tom", "li", "bo", "gone", "tom-"]), max_size=25),
+    st.text(),
+)
 def test_there_always_is_a_valid_decision_and_an_end(
     present: list[Participant], spoke: list[str], words: str
 ) -> None:
-    stands = floor(*spoke, words=words, agents=tuple(present))
+    stands = make_director_context(*spoke, user_text=words, participants=tuple(present))
     decided = decide_by_rules(stands) or fallback_decision(stands)
     known = {who.id for who in present}
     assert decided.next in {*known, USER_SPEAKS_NEXT, LESSON_ENDS}
@@ -189,30 +209,32 @@ def test_there_always_is_a_valid_decision_and_an_end(
         assert decided.next == LESSON_ENDS
 
 
-def said(who: str | None, words: str, turn: int = 0, **more: object) -> Message:
-    values = {"status": "completed", "run": "run_1", **more}
+def make_message(participant_id: str | None, text: str, turn: int = 0, **fields: object) -> Message:
+    values = {"status": "completed", "run": "run_1", **fields}
     return Message(
-        id=f"msg_{who}_{turn}",
+        id=f"msg_{participant_id}_{turn}",
         discussion="dis_1",
-        role="assistant" if who else "user",
-        content=words,
-        participant=who,
-        name=who.title() if who else None,
-        stage="turn" if who else None,
+        role="assistant" if participant_id else "user",
+        content=text,
+        participant=participant_id,
+        name=participant_id.title() if participant_id else None,
+        stage="turn" if participant_id else None,
         round=turn,
         **values,  # type: ignore[arg-type]
     )
 
 
 def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
-    plan = RunPlan(mode="directed", participants=EVERYBODY, directed=Directed(turns=4, topic="Squares"))
+    plan = RunPlan(
+        mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(turns=4, topic="Squares")
+    )
     log = [
-        said("li", "Long ago.", run="run_0"),
-        said(None, "Why?"),
-        said("mira", "Because. " * 40, script='[{"type":"action","name":"wb_open"}]'),
-        said(None, "The board is empty.", hidden=True, audience=("tom",)),
-        said("tom", "Broken", 1, status="failed"),
-        said("li", "I see.", 2),
+        make_message("li", "Long ago.", run="run_0"),
+        make_message(None, "Why?"),
+        make_message("mira", "Because. " * 40, script='[{"type":"action","name":"wb_open"}]'),
+        make_message(None, "The board is empty.", hidden=True, audience=("tom",)),
+        make_message("tom", "Broken", 1, status="failed"),
+        make_message("li", "I see.", 2),
     ]
     stands = build_director_context(plan, log, "run_1", 2)
     assert [(one.participant, len(one.preview), one.actions) for one in stands.previous_turns] == [
@@ -231,38 +253,47 @@ def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
 
 @pytest.mark.parametrize("words", ["\u4e3a\u4ec0\u4e48\uff1f", "\u0644\u0645\u0627\u0630\u0627\u061f"])
 def test_questions_are_asked_in_other_scripts_too(words: str) -> None:
-    decided = decide_by_rules(floor(words=words))
+    decided = decide_by_rules(make_director_context(user_text=words))
     assert decided is not None
     assert decided.reason == "The user's question waits for an answer."
 
 
 def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
     anna = Participant("anna", "\u5b89\u5a1c", "a/one")
-    decided = decide_by_rules(floor(words="\u8bf7\u5b89\u5a1c\u56de\u7b54", agents=(MIRA, anna)))
+    decided = decide_by_rules(
+        make_director_context(user_text="\u8bf7\u5b89\u5a1c\u56de\u7b54", participants=(MIRA, anna))
+    )
     assert decided is not None
     assert decided.next == "anna"
 
 
 def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> None:
-    silent, spoken = decide_by_rules(floor("mira-", "tom-")), fallback_decision(floor("mira", "tom"))
+    silent, spoken = (
+        decide_by_rules(make_director_context("mira-", "tom-")),
+        fallback_decision(make_director_context("mira", "tom")),
+    )
     assert silent is not None
     assert silent.basis != spoken.basis
 
 
 def test_who_began_once_does_not_begin_every_time() -> None:
-    plan = RunPlan(mode="directed", participants=EVERYBODY, directed=Directed(trigger="li"))
-    log = [said(None, "Go."), said("li", "I begin."), said(None, "Tom, go on.", run="run_2")]
+    plan = RunPlan(mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(trigger="li"))
+    log = [
+        make_message(None, "Go."),
+        make_message("li", "I begin."),
+        make_message(None, "Tom, go on.", run="run_2"),
+    ]
     assert build_director_context(plan, log[:1], "run_1", 0).trigger == "li"
     assert build_director_context(plan, log, "run_2", 0).trigger is None
 
 
 def test_what_was_said_to_one_alone_is_not_known_to_a_director_of_others() -> None:
-    plan = RunPlan(mode="directed", participants=EVERYBODY)
+    plan = RunPlan(mode="directed", participants=PARTICIPANTS)
     opened = '[{"type":"action","name":"wb_open"}]'
     log = [
-        said(None, "Mira only.", audience=("mira",)),
-        said("mira", "A secret.", audience=("mira",), script=opened),
-        said(None, "Now all.", run="run_2"),
+        make_message(None, "Mira only.", audience=("mira",)),
+        make_message("mira", "A secret.", audience=("mira",), script=opened),
+        make_message(None, "Now all.", run="run_2"),
     ]
     stands = build_director_context(plan, log, "run_2", 0)
     assert [one.text for one in stands.messages] == ["Now all."]

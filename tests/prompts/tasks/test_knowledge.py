@@ -11,10 +11,10 @@ from moot.types.knowledge import Insight
 from moot.types.participants import make_participants
 
 
-def message(place: int, content: str) -> Message:
-    answer = place % 2
+def make_message(index: int, content: str) -> Message:
+    answer = index % 2
     return Message(
-        id=f"msg_{place}",
+        id=f"msg_{index}",
         discussion="dis_1",
         role="assistant" if answer else "user",
         name="Alpha" if answer else None,
@@ -22,10 +22,10 @@ def message(place: int, content: str) -> Message:
     )
 
 
-def discussion(place: int, summary: str | None = "We met.") -> Discussion:
+def make_discussion(index: int, summary: str | None = "We met.") -> Discussion:
     return Discussion(
-        id=f"dis_{place}",
-        title=f"Table {place}",
+        id=f"dis_{index}",
+        title=f"Table {index}",
         status="active",
         mode="single",
         participants=make_participants(("scripted/echo",)),
@@ -42,13 +42,13 @@ def discussion(place: int, summary: str | None = "We met.") -> Discussion:
     )
 
 
-def insight(place: int, of: str) -> Insight:
+def make_insight(index: int, discussion_id: str) -> Insight:
     return Insight(
-        id=f"insight_{place}",
-        discussion=of,
+        id=f"insight_{index}",
+        discussion=discussion_id,
         project="project_1",
         kind="pain_point",
-        title=f"It wobbles {place}",
+        title=f"It wobbles {index}",
         detail="On every\nold floor.",
         category="legs",
         suggestion="Use a wedge.",
@@ -59,12 +59,12 @@ def insight(place: int, of: str) -> Insight:
     )
 
 
-def messages(*contents: str) -> list[Message]:
-    return [message(place, content) for place, content in enumerate(contents)]
+def make_messages(*contents: str) -> list[Message]:
+    return [make_message(place, content) for place, content in enumerate(contents)]
 
 
 def test_a_discussion_is_written_out_with_labels() -> None:
-    written = transcript_material(messages("What is a moot?", "A meeting.\nOf all."), 10_000)
+    written = transcript_material(make_messages("What is a moot?", "A meeting.\nOf all."), 10_000)
     assert written.text == snapshot(
         """\
 [m1] The person:
@@ -79,7 +79,7 @@ Of all.\
 
 
 def test_what_was_not_said_is_not_written() -> None:
-    said = messages("one", "two", "three", "four", "five")
+    said = make_messages("one", "two", "three", "four", "five")
     odd = [
         replace(said[0], role="system"),
         replace(said[1], status="failed"),
@@ -92,12 +92,12 @@ def test_what_was_not_said_is_not_written() -> None:
 
 
 def test_a_synthesis_has_its_own_name() -> None:
-    said = replace(message(0, "All agree."), role="synthesis")
+    said = replace(make_message(0, "All agree."), role="synthesis")
     assert transcript_material([said], 10_000).text == "[m1] Synthesis:\nAll agree."
 
 
 def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
-    written = transcript_material(messages("a" * 1000, "b" * 1000, "c" * 1000), 2500)
+    written = transcript_material(make_messages("a" * 1000, "b" * 1000, "c" * 1000), 2500)
     first, *_ = written.text.split("\n\n")
     assert first == snapshot("This discussion is long. Older messages are shortened: those end in ….")
     assert "a" * SHORT_MESSAGE_CHARACTERS not in written.text
@@ -108,7 +108,7 @@ def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
 
 
 def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
-    written = transcript_material(messages(*["x" * 1000] * 50), 5000)
+    written = transcript_material(make_messages(*["x" * 1000] * 50), 5000)
     assert written.text.split("\n\n")[0] == snapshot(
         "This discussion is long. What was said before m34 is left out. Older messages are shortened: those end in …."
     )
@@ -118,14 +118,14 @@ def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
 
 
 def test_even_one_message_that_is_too_long_is_cut() -> None:
-    written = transcript_material(messages("x" * 100_000), 2000)
+    written = transcript_material(make_messages("x" * 100_000), 2000)
     assert len(written.text) < 2200
     assert written.sources == {"m1": "msg_0"}
 
 
 @given(st.lists(st.integers(1, 3000), max_size=40), st.integers(1000, 20_000))
 def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int], room: int) -> None:
-    written = transcript_material(messages(*("x" * size for size in sizes)), room)
+    written = transcript_material(make_messages(*("x" * size for size in sizes)), room)
     assert len(written.text) <= room + 200
     labels = [f"m{place}" for place in range(1, len(sizes) + 1)]
     assert list(written.sources) == labels[len(labels) - len(written.sources) :]
@@ -134,8 +134,8 @@ def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int],
 
 
 def test_a_project_is_written_out_newest_first() -> None:
-    discussions = [discussion(2), discussion(1, None)]
-    insights = [insight(3, "dis_2"), replace(insight(2, "dis_9"), severity=None, suggestion=None)]
+    discussions = [make_discussion(2), make_discussion(1, None)]
+    insights = [make_insight(3, "dis_2"), replace(make_insight(2, "dis_9"), severity=None, suggestion=None)]
     assert project_material(discussions, insights, 10_000) == snapshot("""\
 Discussions, newest first:
 d1 Table 2: We met.
@@ -148,8 +148,8 @@ Insights, newest first:
 
 
 def test_a_large_project_is_cut_and_it_says_so() -> None:
-    discussions = [discussion(place, "word " * 500) for place in range(50)]
-    insights = [insight(place, f"dis_{place}") for place in range(200)]
+    discussions = [make_discussion(place, "word " * 500) for place in range(50)]
+    insights = [make_insight(place, f"dis_{place}") for place in range(200)]
     written = project_material(discussions, insights, 8000)
     assert len(written) < 8500
     assert written.splitlines()[-1] == snapshot(

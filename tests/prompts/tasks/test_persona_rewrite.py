@@ -14,23 +14,23 @@ from moot.prompts.tasks.evaluation import (
 from moot.types.chunks import Text
 from moot.types.evaluations import add_round
 from moot.types.participants import Participant
-from tests.types.test_evaluations import attempt, trial
+from tests.types.test_evaluations import make_evaluation, make_round
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 SCEPTIC = next(one for one in builtin_personas() if one.id == "shipped_sceptic")
-PLAIN = replace(SCEPTIC, system_prompt="", description="Doubts.", traits=("fair",))
+SCEPTIC_WITHOUT_PROMPT = replace(SCEPTIC, system_prompt="", description="Doubts.", traits=("fair",))
 
 
-def told(role: RewriteTarget, **more: object) -> str:
-    now = replace(trial(True, False), assertions=("It is short.", "It names a source."), **more)
-    (message,) = rewrite_request(role, now, "Why round?", "Because.", 10_000).messages
+def request_text(target: RewriteTarget, **fields: object) -> str:
+    now = replace(make_evaluation(True, False), assertions=("It is short.", "It names a source."), **fields)
+    (message,) = rewrite_request(target, now, "Why round?", "Because.", 10_000).messages
     return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def test_what_is_improved_is_what_the_model_is_told() -> None:
     assert (
         RewriteTarget(participant=ALPHA, persona=SCEPTIC).field,
-        RewriteTarget(participant=ALPHA, persona=PLAIN).field,
+        RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT).field,
     ) == (
         "system_prompt",
         "description",
@@ -38,7 +38,7 @@ def test_what_is_improved_is_what_the_model_is_told() -> None:
     assert RewriteTarget(participant=ALPHA, persona=SCEPTIC).text == SCEPTIC.system_prompt
 
 
-@pytest.mark.parametrize("persona", [SCEPTIC, PLAIN])
+@pytest.mark.parametrize("persona", [SCEPTIC, SCEPTIC_WITHOUT_PROMPT])
 def test_with_its_own_text_a_part_is_as_it_was(persona: object) -> None:
     role = RewriteTarget(participant=ALPHA, persona=persona)  # type: ignore[arg-type]
     assert role.render_prompt(role.text) == persona_prompt(persona)  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ def test_without_a_persona_there_is_no_text_and_a_description_comes_of_it() -> N
 
 
 def test_whoever_rewrites_sees_what_passes_and_what_fails() -> None:
-    assert told(RewriteTarget(participant=ALPHA, persona=PLAIN)) == snapshot("""\
+    assert request_text(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT)) == snapshot("""\
 The description as it is:
 ```
 Doubts.
@@ -77,15 +77,15 @@ The assertions about that answer:
 
 
 def test_an_empty_description_is_said_to_be_empty() -> None:
-    assert "(It is empty.)" in told(RewriteTarget(participant=ALPHA))
+    assert "(It is empty.)" in request_text(RewriteTarget(participant=ALPHA))
 
 
 def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
-    now = trial(False, False)
-    better = replace(attempt(True, False), description="BETTER", answer="GOOD", change="early")
-    worse = replace(attempt(False, False), description="WORSE", answer="BAD", change="Shouted.")
+    now = make_evaluation(False, False)
+    better = replace(make_round(True, False), description="BETTER", answer="GOOD", change="early")
+    worse = replace(make_round(False, False), description="WORSE", answer="BAD", change="Shouted.")
     now = add_round(add_round(now, better), worse)
-    words = told(RewriteTarget(participant=ALPHA, persona=PLAIN), rounds=now.rounds)
+    words = request_text(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), rounds=now.rounds)
     assert "BETTER" in words
     assert "GOOD" in words
     assert "WORSE" not in words
@@ -102,7 +102,7 @@ def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
     ],
 )
 def test_a_change_must_be_one_and_small(description: str, words: str) -> None:
-    wrong = require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), "Doubts.")(
+    wrong = require_small_change(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), "Doubts.")(
         RewriteAnswer("", description)
     )
     assert words in (wrong or "")
@@ -110,12 +110,12 @@ def test_a_change_must_be_one_and_small(description: str, words: str) -> None:
 
 def test_a_small_change_is_fine_and_a_long_text_may_stay_as_long_as_it_is() -> None:
     assert (
-        require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), "Doubts.")(
+        require_small_change(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), "Doubts.")(
             RewriteAnswer("", "Doubts. Asks.")
         )
         is None
     )
     full = "x" * MAX_TEXT_CHARACTERS["description"]
-    check = require_small_change(RewriteTarget(participant=ALPHA, persona=PLAIN), full)
+    check = require_small_change(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), full)
     assert check(RewriteAnswer("", f"y{full[1:]}")) is None
     assert "too long" in (check(RewriteAnswer("", f"{full}y")) or "")

@@ -13,29 +13,32 @@ from moot.prompts.tasks.persona_suggestions import (
     questions_request,
 )
 from moot.types.chunks import Text
-from moot.types.personas import CATEGORIES, MAX_PROPOSALS, PROPOSALS_PER_CATEGORY, Reply
+from moot.types.personas import CATEGORIES, MAX_PROPOSALS, PROPOSALS_PER_CATEGORY, SituationAnswer
 from moot.types.requests import ModelRequest
 
 
-def voice(name: str = "Hypatia", category: str = "thinker", **more: Any) -> dict[str, Any]:
+def make_proposal(name: str = "Hypatia", category: str = "thinker", **fields: Any) -> dict[str, Any]:
     return {
         "name": name,
         "category": category,
         "description": "You are a voice.",
         "rationale": "It helps.",
-        **more,
+        **fields,
     }
 
 
-def told(request: ModelRequest) -> str:
+def request_text(request: ModelRequest) -> str:
     (message,) = request.messages
     return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def test_proposals_are_asked_for_with_all_that_is_known() -> None:
-    replies = [Reply(question="Since when?", answer="A year."), Reply(question="Why?", answer=" ")]
+    replies = [
+        SituationAnswer(question="Since when?", answer="A year."),
+        SituationAnswer(question="Why?", answer=" "),
+    ]
     request = proposals_request("I want to move.", replies, ["Sceptic", "Teacher"])
-    assert told(request) == snapshot("""\
+    assert request_text(request) == snapshot("""\
 The situation:
 ```
 I want to move.
@@ -54,18 +57,18 @@ There already, so leave these out: Sceptic, Teacher.\
 
 def test_questions_are_asked_about_the_situation() -> None:
     request = questions_request("I want to move.")
-    assert told(request) == "The situation:\n```\nI want to move.\n```"
+    assert request_text(request) == "The situation:\n```\nI want to move.\n```"
     assert "up to three" in request.system
 
 
-voices = st.builds(
-    voice,
+proposals = st.builds(
+    make_proposal,
     st.sampled_from(["Ada", "ada", "Bo", "Cy", "Di ", "Ed", "Flo", "Gus", "Hal", "Ivy", "", "Sceptic"]),
     st.sampled_from([*CATEGORIES, "Role", "friend", 7]),
 )
 
 
-@given(st.lists(voices, max_size=40))
+@given(st.lists(proposals, max_size=40))
 def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: list[dict[str, Any]]) -> None:
     choice = ProposalFilter(["SCEPTIC"])
     kept = [found for one in came if (found := choice.add_proposal(one)) is not None]
@@ -80,11 +83,11 @@ def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: lis
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (voice("sceptic"), "already"),
-        (voice("x" * 61), "name"),
-        (voice(category="friend"), "category"),
+        (make_proposal("sceptic"), "already"),
+        (make_proposal("x" * 61), "name"),
+        (make_proposal(category="friend"), "category"),
         ({"name": "Nobody"}, "does not fit"),
-        (voice(description=7), "description"),
+        (make_proposal(description=7), "description"),
         ({}, "does not fit"),
     ],
 )
@@ -97,7 +100,7 @@ def test_what_is_left_out_is_told_with_a_reason(wrong: dict[str, Any], words: st
 
 def test_what_stands_around_texts_is_taken_off() -> None:
     found = ProposalFilter([]).add_proposal(
-        voice(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1])
+        make_proposal(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1])
     )
     assert found is not None
     assert (found.name, found.category, found.description) == ("The Nurse", "role", "You care.")

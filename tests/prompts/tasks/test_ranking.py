@@ -12,13 +12,20 @@ from msgspec.structs import replace
 
 from moot.prompts.tasks.ranking import count_votes, vote_task
 from moot.types.events import BallotCast
-from tests.prompts.debating import POINTS, ROOM, asked, filled_in, material, said
-from tests.prompts.logs import costly
+from tests.prompts.debating import (
+    MAX_CHARS,
+    MESSAGES_WITH_CLAIMS,
+    make_answer,
+    make_user_message,
+    task_material,
+    task_result,
+)
+from tests.prompts.logs import fewer_examples
 
 
-class TestBallot:
+class TestVoteTask:
     def test_the_whole_material(self) -> None:
-        assert material(vote_task(POINTS, "run_1", ROOM, voter="alpha")) == snapshot("""\
+        assert task_material(vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")) == snapshot("""\
 The question:
 Shall we split it?
 
@@ -31,8 +38,8 @@ I change my position: split it now.\
 
     @pytest.mark.parametrize("voter", ["alpha", "beta", "gamma"])
     def test_one_s_own_answer_is_not_in_it_and_nobody_s_name(self, voter: str) -> None:
-        shown = material(vote_task(POINTS, "run_1", ROOM, voter=voter))
-        for message in POINTS[1:]:
+        shown = task_material(vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter=voter))
+        for message in MESSAGES_WITH_CLAIMS[1:]:
             if message.participant == voter:
                 assert not message.content or message.content not in shown
         assert not re.search("alpha|beta|gamma", shown, re.IGNORECASE)
@@ -40,25 +47,34 @@ I change my position: split it now.\
     @pytest.mark.parametrize("name", ["C++", "Dr. No.", "(x)", "Ada", "Ada Lovelace", "Ünal", "4.1"])
     def test_names_are_taken_out_whatever_they_are_made_of(self, name: str) -> None:
         log = [
-            asked(),
-            replace(said("alpha", f"As {name} has it, {name}'s way."), name="Ada"),
-            replace(said("beta", f"{name}: yes; {name}, no"), name="Ada Lovelace"),
-            replace(said("gamma", f"Nothing of {name}"), name=name),
-            said("delta", "So."),
+            make_user_message(),
+            replace(make_answer("alpha", f"As {name} has it, {name}'s way."), name="Ada"),
+            replace(make_answer("beta", f"{name}: yes; {name}, no"), name="Ada Lovelace"),
+            replace(make_answer("gamma", f"Nothing of {name}"), name=name),
+            make_answer("delta", "So."),
         ]
-        shown = material(vote_task(log, "run_1", ROOM, voter="delta"))
+        shown = task_material(vote_task(log, "run_1", MAX_CHARS, voter="delta"))
         assert name not in shown
 
     def test_a_word_that_only_begins_like_a_name_stays(self) -> None:
-        log = [asked(), said("alpha", "Alphabetical order, Betamax."), said("beta", "So.")]
-        assert "Alphabetical order, Betamax." in material(vote_task(log, "run_1", ROOM, voter="beta"))
+        log = [
+            make_user_message(),
+            make_answer("alpha", "Alphabetical order, Betamax."),
+            make_answer("beta", "So."),
+        ]
+        assert "Alphabetical order, Betamax." in task_material(
+            vote_task(log, "run_1", MAX_CHARS, voter="beta")
+        )
 
     def test_the_order_is_another_for_others_and_the_same_again_for_the_same(self) -> None:
-        many = [asked(), *(said(who, f"I am number {n}.") for n, who in enumerate("abcdefghijkl"))]
+        many = [
+            make_user_message(),
+            *(make_answer(who, f"I am number {n}.") for n, who in enumerate("abcdefghijkl")),
+        ]
 
         def order(run: str, voter: str) -> list[str]:
             log = [replace(message, run=run) for message in many]
-            return re.findall(r"number (\d+)", material(vote_task(log, run, ROOM, voter=voter)))
+            return re.findall(r"number (\d+)", task_material(vote_task(log, run, MAX_CHARS, voter=voter)))
 
         assert order("run_1", "a") == order("run_1", "a")
         assert sorted(order("run_1", "a"), key=int) == [str(n) for n in range(1, 12)]
@@ -66,11 +82,16 @@ I change my position: split it now.\
         assert len(orders) == 4
 
     def test_scores_become_an_order_with_ties_together(self) -> None:
-        log = [asked(), *(said(who, f"I am {who}.") for who in ("one", "two", "three", "four"))]
-        inquiry = vote_task(log, "run_1", ROOM, voter="four")
-        shown = re.findall(r"### Answer (\w)\nI am (\w+)", material(inquiry).replace("[one of them]", "x"))
+        log = [
+            make_user_message(),
+            *(make_answer(who, f"I am {who}.") for who in ("one", "two", "three", "four")),
+        ]
+        inquiry = vote_task(log, "run_1", MAX_CHARS, voter="four")
+        shown = re.findall(
+            r"### Answer (\w)\nI am (\w+)", task_material(inquiry).replace("[one of them]", "x")
+        )
         scores = {label: {"A": 4, "B": 9, "C": 4}[label] for label, _ in shown}
-        found = filled_in(inquiry, **scores)
+        found = task_result(inquiry, **scores)
         assert isinstance(found, BallotCast)
         assert found.participant == "four"
         assert [len(level) for level in found.order] == [1, 2]
@@ -78,39 +99,43 @@ I change my position: split it now.\
 
     @pytest.mark.parametrize("score", [-1, 11, 100, 7.5])
     def test_scores_have_their_bounds_in_the_form_itself(self, score: float) -> None:
-        inquiry = vote_task(POINTS, "run_1", ROOM, voter="alpha")
-        filled_in(inquiry, A=0, B=10)
+        inquiry = vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")
+        task_result(inquiry, A=0, B=10)
         with pytest.raises(msgspec.ValidationError):
-            filled_in(inquiry, A=score, B=5)
+            task_result(inquiry, A=score, B=5)
 
     def test_more_answers_than_letters_have_labels_too(self) -> None:
-        many = [asked(), *(said(f"n{n}", f"I am number {n}.") for n in range(60))]
-        inquiry = vote_task(many, "run_1", ROOM, voter="n0")
+        many = [make_user_message(), *(make_answer(f"n{n}", f"I am number {n}.") for n in range(60))]
+        inquiry = vote_task(many, "run_1", MAX_CHARS, voter="n0")
         assert len(set(inquiry.answer_type.__struct_fields__)) == 59
 
 
-def cast(voter: str, *order: tuple[str, ...]) -> BallotCast:
-    return BallotCast(basis=f"by {voter}", participant=voter, order=order)
+def make_vote(voter: str, *ranks: tuple[str, ...]) -> BallotCast:
+    return BallotCast(basis=f"by {voter}", participant=voter, order=ranks)
 
 
 @st.composite
-def ballots(draw: st.DrawFn) -> list[BallotCast]:
+def vote_lists(draw: st.DrawFn) -> list[BallotCast]:
     """Draw what some of those at the table think of the others, with ties, and some of them left out."""
     cast_by = draw(st.lists(st.sampled_from("abcde"), unique=True, max_size=5))
-    return [draw(orders(voter)) for voter in cast_by]
+    return [draw(votes_by(voter)) for voter in cast_by]
 
 
 @st.composite
-def orders(draw: st.DrawFn, voter: str) -> BallotCast:
+def votes_by(draw: st.DrawFn, voter: str) -> BallotCast:
     others = [who for who in "abcde" if who != voter]
     scores = draw(st.dictionaries(st.sampled_from(others), st.integers(0, 3)))
     levels = sorted(set(scores.values()), reverse=True)
-    return cast(voter, *(tuple(who for who, score in scores.items() if score == level) for level in levels))
+    return make_vote(
+        voter, *(tuple(who for who, score in scores.items() if score == level) for level in levels)
+    )
 
 
-class TestRanking:
+class TestCountVotes:
     def test_a_point_for_each_below_and_half_a_one_for_each_beside(self) -> None:
-        found = count_votes([cast("a", ("b",), ("c", "d")), cast("b", ("c",), ("d",), ("a",))]).ranking
+        found = count_votes(
+            [make_vote("a", ("b",), ("c", "d")), make_vote("b", ("c",), ("d",), ("a",))]
+        ).ranking
         assert [(place.participant, place.points, place.votes) for place in found.places] == [
             ("b", 2.0, 1),
             ("c", 2.5, 2),
@@ -122,27 +147,27 @@ class TestRanking:
     def test_without_ballots_there_are_no_places(self) -> None:
         assert count_votes([]).ranking.places == ()
 
-    @costly
-    @given(ballots())
+    @fewer_examples
+    @given(vote_lists())
     def test_no_point_is_lost_or_made_up(self, some: list[BallotCast]) -> None:
         ranked = [sum(map(len, one.order)) for one in some]
         places = count_votes(some).ranking.places
         assert sum(place.points for place in places) == sum(n * (n - 1) / 2 for n in ranked)
         assert sum(place.votes for place in places) == sum(ranked)
 
-    @costly
-    @given(ballots(), st.randoms())
+    @fewer_examples
+    @given(vote_lists(), st.randoms())
     def test_the_order_of_the_ballots_changes_nothing(self, some: list[BallotCast], chance: Any) -> None:
         shuffled = list(some)
         chance.shuffle(shuffled)
         assert count_votes(shuffled) == count_votes(some)
 
-    @costly
-    @given(ballots())
+    @fewer_examples
+    @given(vote_lists())
     def test_nobody_stands_before_one_who_did_better_on_average(self, some: list[BallotCast]) -> None:
         averages = [place.points / place.votes for place in count_votes(some).ranking.places]
         assert averages == sorted(averages, reverse=True)
 
     def test_it_rests_on_its_ballots(self) -> None:
-        one, other = cast("a", ("b",)), cast("b", ("a",))
+        one, other = make_vote("a", ("b",)), make_vote("b", ("a",))
         assert count_votes([one]).basis != count_votes([one, other]).basis

@@ -6,7 +6,7 @@ from moot.prompts.tasks.task import MAX_ANSWER_TOKENS, analysis_request, make_ca
 from moot.prompts.templates import load_template
 from moot.types.requests import user_message
 
-words = st.lists(
+text_lists = st.lists(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5), max_size=4
 )
 
@@ -22,6 +22,6 @@ def test_a_basis_is_short_and_the_same_tomorrow() -> None:
     assert make_cache_key("summary", "What was said.") == snapshot("67762c4e26246b0b5da9b003")
 
 
-@given(words, words)
+@given(text_lists, text_lists)
 def test_the_same_parts_have_the_same_basis_and_others_another_one(one: list[str], other: list[str]) -> None:
     assert (make_cache_key("kind", *one) == make_cache_key("kind", *other)) == (one == other)

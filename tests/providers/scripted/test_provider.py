@@ -5,19 +5,19 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS, Script, Scripts
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
-from tests.taking import LabServer, take
+from tests.taking import ProviderServerSetup, run_provider_turn
 
 # What a fault in the bytes comes to may differ in the text that came before it; these do not break bytes.
-ENDLESS = {"endless", "silence", "keepalive"}
+ENDLESS_FAULTS = {"endless", "silence", "keepalive"}
 
 
-@pytest.mark.parametrize("fault", sorted(set(SCRIPT_FAULTS) - ENDLESS))
+@pytest.mark.parametrize("fault", sorted(set(SCRIPT_FAULTS) - ENDLESS_FAULTS))
 @pytest.mark.parametrize("api", ["openai"])
 async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
-    lab: LabServer, api: Api, fault: str
+    provider_server: ProviderServerSetup, api: Api, fault: str
 ) -> None:
-    here = (await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
-    there = (await take(lab.provider(api), fault)).result
+    here = (await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
+    there = (await run_provider_turn(provider_server.create_provider(api), fault)).result
     assert here.status == there.status
     assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
     assert (here.fault and here.fault.retryable) == (there.fault and there.fault.retryable)
@@ -27,16 +27,18 @@ async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
         assert [call.name for call in here.tool_calls] == [call.name for call in there.tool_calls]
 
 
-@pytest.mark.parametrize("fault", sorted(ENDLESS))
+@pytest.mark.parametrize("fault", sorted(ENDLESS_FAULTS))
 async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
     limits = Limits(idle=60.0 if fault == "endless" else 0.1, characters=5000)
-    result = (await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)).result
+    result = (
+        await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)
+    ).result
     assert result.status == ("error" if fault == "endless" else "timeout")
 
 
 async def test_it_is_deterministic() -> None:
-    first = await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
-    second = await take(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
+    first = await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
+    second = await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
     assert first.events == second.events
 
 

@@ -11,22 +11,22 @@ from moot.providers.scripted import sample_evaluation
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, last_user_text
 from moot.types.personas import MAX_PROPOSALS
 
-PROMPTS = {
+PHRASES_AND_ANSWER_TYPES = {
     "improve_description": (sample_evaluation.REWRITE_PROMPT, RewriteAnswer),
     "recap": (sample_evaluation.SUMMARY_PROMPT, SummaryPoints),
     "ask_about_situation": (sample_evaluation.QUESTIONS_PROMPT, Questions),
     "judge_by_assertions": (sample_evaluation.JUDGE_PROMPT, Judgement),
     "propose_perspectives": (sample_evaluation.SUGGESTIONS_PROMPT, list[dict[str, str]]),
 }
-CLERK, SCHOLAR = BUILT_IN_SCRIPTS["clerk"], BUILT_IN_SCRIPTS["scholar"]
+TASK_SCRIPT, SCHOLAR_SCRIPT = BUILT_IN_SCRIPTS["clerk"], BUILT_IN_SCRIPTS["scholar"]
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("prompt", PHRASES_AND_ANSWER_TYPES)
 def test_each_prompt_is_known_by_its_words_and_answered_in_its_form(prompt: str) -> None:
-    words, form = PROMPTS[prompt]
+    words, form = PHRASES_AND_ANSWER_TYPES[prompt]
     assert words in load_template(prompt)
-    assert not any(words in load_template(other) for other in PROMPTS if other != prompt)
-    msgspec.json.decode(CLERK.answer_for(load_template(prompt)), type=form)
+    assert not any(words in load_template(other) for other in PHRASES_AND_ANSWER_TYPES if other != prompt)
+    msgspec.json.decode(TASK_SCRIPT.answer_for(load_template(prompt)), type=form)
 
 
 def test_the_verdict_depends_on_the_answer() -> None:
@@ -36,16 +36,16 @@ def test_the_verdict_depends_on_the_answer() -> None:
     ):
         request = judge_request("Why?", answer, ["A reason.", "A source."], 10_000)
         told = msgspec.json.decode(
-            CLERK.answer_for(f"{request.system}\n{last_user_text(request)}"), type=Judgement
+            TASK_SCRIPT.answer_for(f"{request.system}\n{last_user_text(request)}"), type=Judgement
         )
         assert require_one_verdict_each(2)(told) is None
         assert [one.passed for one in told.verdicts] == passed
 
 
 def test_the_scholar_does_as_it_is_described() -> None:
-    assert SCHOLAR.answer_for("Why?") == sample_evaluation.PLAIN_ANSWER
+    assert SCHOLAR_SCRIPT.answer_for("Why?") == sample_evaluation.PLAIN_ANSWER
     assert (
-        SCHOLAR.answer_for(f"You take the part of Alpha.\n\n{sample_evaluation.PERSONA_DESCRIPTION}")
+        SCHOLAR_SCRIPT.answer_for(f"You take the part of Alpha.\n\n{sample_evaluation.PERSONA_DESCRIPTION}")
         == sample_evaluation.SOURCED_ANSWER
     )
 

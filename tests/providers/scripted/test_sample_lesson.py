@@ -27,7 +27,7 @@ TURNS = [  # in the order of the lesson
 ]
 
 
-def drawn() -> tuple[Board, list[RejectedAction]]:
+def draw_sample_lesson() -> tuple[Board, list[RejectedAction]]:
     board, dropped = EMPTY_BOARD, []
     for who, array in TURNS:
         act = LessonTurnParser(ROLES[who], board)
@@ -37,7 +37,7 @@ def drawn() -> tuple[Board, list[RejectedAction]]:
 
 
 def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() -> None:
-    board, dropped = drawn()
+    board, dropped = draw_sample_lesson()
     assert [element.id for element in board.elements] == [
         "title",
         "odd-law",
@@ -50,7 +50,7 @@ def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() ->
 
 
 def test_the_code_is_mended() -> None:
-    board, _ = drawn()
+    board, _ = draw_sample_lesson()
     code = board.find_element("code-odd")
     assert code is not None
     assert "total += 2 * k + 1" in [line.text.strip() for line in code.listing.lines]

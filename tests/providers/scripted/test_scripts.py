@@ -16,7 +16,7 @@ from moot.types.chunks import ToolCall
 from moot.types.errors import BadSettings, UnknownModel
 from moot.types.requests import ModelRequest, ToolResult, assistant_message, user_message
 
-ASKED = ModelRequest(
+REQUEST = ModelRequest(
     model="x",
     system="Be brief.",
     messages=(user_message("old"), assistant_message("ok"), user_message("new", "er")),
@@ -24,21 +24,21 @@ ASKED = ModelRequest(
 
 
 def test_the_newest_user_message_is_the_question() -> None:
-    assert last_user_text(ASKED) == "new\n\ner"
+    assert last_user_text(REQUEST) == "new\n\ner"
 
 
 def test_words_in_braces_stand_for_what_was_asked() -> None:
     scripts = Scripts({"x": Script(answer="{model}: {question} ({system}) {other}")})
-    assert scripts.next_reply(ASKED).answer == "x: new\n\ner (Be brief.) {other}"
+    assert scripts.next_reply(REQUEST).answer == "x: new\n\ner (Be brief.) {other}"
 
 
 def test_a_fault_may_happen_only_the_first_times() -> None:
     scripts = Scripts({"x": Script(fault="reset", fault_times=2)})
-    assert [scripts.next_reply(ASKED).fault for _ in range(4)] == ["reset", "reset", "", ""]
+    assert [scripts.next_reply(REQUEST).fault for _ in range(4)] == ["reset", "reset", "", ""]
 
 
 def test_pieces_are_the_answer_cut() -> None:
-    performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).next_reply(ASKED)
+    performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).next_reply(REQUEST)
     assert performance.text_pieces() == ["abc", "def", "g"]
 
 
@@ -109,6 +109,6 @@ def test_a_tool_is_called_some_times_and_then_the_script_goes_on_with_the_result
     )
     came: list[tuple[str, bool]] = []
     for more in ((), (call, first), (call, first, call, second)):
-        performance = scripts.next_reply(replace(ASKED, messages=(*ASKED.messages, *more)))
+        performance = scripts.next_reply(replace(REQUEST, messages=(*REQUEST.messages, *more)))
         came.append((performance.answer, performance.tool is not None))
     assert came == [("Looking.", True), ("", True), ("new\n\ner: two", False)]

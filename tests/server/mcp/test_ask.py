@@ -11,161 +11,173 @@ import pytest
 from moot.server.mcp.ask import AskInput, AskResult, AskRunner
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound, RateLimited, UsageError
-from tests.databases import migrated
-from tests.server.talking import Talking, talking
+from tests.databases import open_migrated_database
+from tests.server.talking import LocalApp, create_local_app
 
 MODELS = ["scripted/echo", "scripted/steady"]
 
 
-class Table:
+class AskHarness:
     """Somebody who asks, and those who are asked."""
 
-    def __init__(self, talking: Talking, caller: Caller) -> None:
-        self.talking = talking
-        self.house = talking.house
+    def __init__(self, local_app: LocalApp, caller: Caller) -> None:
+        self.local_app = local_app
+        self.services = local_app.services
         self.caller = caller
-        self.told: list[tuple[float, str]] = []
-        self._asking = AskRunner(
-            self.house.hall,
-            self.house.drafts,
-            self.house.limits,
-            self.house.discussions,
-            self.house.line_ups,
-            self.house.events,
-            self.house.feeds,
-            self.house.runs,
-            self.house.revocations,
+        self.progress_reports: list[tuple[float, str]] = []
+        self._ask_runner = AskRunner(
+            self.services.discussion_service,
+            self.services.draft_validator,
+            self.services.rate_limits,
+            self.services.discussions,
+            self.services.presets,
+            self.services.events,
+            self.services.event_hub,
+            self.services.runs,
+            self.services.revocations,
         )
 
-    async def _tell(self, progress: float, words: str) -> None:
-        self.told.append((progress, words))
+    async def _record_progress(self, progress: float, text: str) -> None:
+        self.progress_reports.append((progress, text))
 
-    def ask(self, caller: Caller | None = None, **asked: Any) -> "asyncio.Task[AskResult]":
-        question = AskInput(**{"question": "What is a moot?"} | asked)
-        return asyncio.create_task(self._asking.ask_question(caller or self.caller, question, self._tell))
+    def ask(self, caller: Caller | None = None, **fields: Any) -> "asyncio.Task[AskResult]":
+        question = AskInput(**{"question": "What is a moot?"} | fields)
+        return asyncio.create_task(
+            self._ask_runner.ask_question(caller or self.caller, question, self._record_progress)
+        )
 
-    async def started(self, asking: "asyncio.Task[AskResult]", number: int = 1) -> str:
+    async def wait_for_run(self, task: "asyncio.Task[AskResult]", number: int = 1) -> str:
         """Wait until a run was started, and return it."""
         async with asyncio.timeout(60):
-            while len(self.talking.started) < number:
-                assert not asking.done(), asking
+            while len(self.local_app.started_runs) < number:
+                assert not task.done(), task
                 await asyncio.sleep(0.01)
-        return self.talking.started[number - 1]
+        return self.local_app.started_runs[number - 1]
 
-    async def given_up(self, asking: "asyncio.Task[AskResult]") -> None:
+    async def cancel_and_wait(self, task: "asyncio.Task[AskResult]") -> None:
         """Let nobody wait any more, and wait for what comes of that."""
-        asking.cancel()
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await asking
-        await asyncio.gather(*self._asking._stop_tasks)
+            await task
+        await asyncio.gather(*self._ask_runner._stop_tasks)
 
 
 @pytest.fixture
-async def table(tmp_path: Path) -> AsyncIterator[Table]:
-    async with migrated("sqlite", tmp_path) as database, talking(database) as talks:
-        yield Table(talks, await talks.house.accounts.ensure_local_account())
+async def ask_harness(tmp_path: Path) -> AsyncIterator[AskHarness]:
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as talks:
+        yield AskHarness(talks, await talks.services.accounts.ensure_local_account())
 
 
-async def test_a_question_is_answered_with_what_was_said_and_where(table: Table) -> None:
-    asking = table.ask(models=MODELS)
-    run = await table.started(asking)
-    await table.talking.answer(run, "A ", "meeting.")
+async def test_a_question_is_answered_with_what_was_said_and_where(ask_harness: AskHarness) -> None:
+    asking = ask_harness.ask(models=MODELS)
+    run = await ask_harness.wait_for_run(asking)
+    await ask_harness.local_app.record_answer(run, "A ", "meeting.")
     answered = await asking
     assert (answered.run, answered.status) == (run, "completed")
-    discussion = await table.house.discussions.get_discussion(table.caller.tenant, answered.discussion)
+    discussion = await ask_harness.services.discussions.get_discussion(
+        ask_harness.caller.tenant, answered.discussion
+    )
     assert (discussion.mode, [who.model for who in discussion.participants]) == ("parallel", MODELS)
     assert answered.text.endswith(f"Discussion {discussion.id}: completed.")
-    assert (10, "Alpha: A meeting.") in table.told
+    assert (10, "Alpha: A meeting.") in ask_harness.progress_reports
 
 
-async def test_a_discussion_is_gone_on_with(table: Table) -> None:
-    opened = await table.talking.open(mode="consensus")
-    asking = table.ask(discussion=opened["discussion"]["id"], cap=1.0)
-    await table.talking.answer(await table.started(asking, 2), "Yes.")
+async def test_a_discussion_is_gone_on_with(ask_harness: AskHarness) -> None:
+    opened = await ask_harness.local_app.create_discussion(mode="consensus")
+    asking = ask_harness.ask(discussion=opened["discussion"]["id"], cap=1.0)
+    await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (await asking).discussion == opened["discussion"]["id"]
 
 
-async def test_a_line_up_is_asked_by_its_name_with_its_rules_or_in_another_mode(table: Table) -> None:
+async def test_a_line_up_is_asked_by_its_name_with_its_rules_or_in_another_mode(
+    ask_harness: AskHarness,
+) -> None:
     kept = {"name": "Woodwork", "participants": MODELS, "mode": "debate", "debate": {"quorum": 1}}
-    await table.talking.ok("POST", "/api/line-ups", kept)
-    asking = table.ask(line_up="woodWORK")
-    await table.talking.answer(await table.started(asking), "Yes.")
-    found = await table.house.discussions.get_discussion(table.caller.tenant, (await asking).discussion)
+    await ask_harness.local_app.call_ok("POST", "/api/line-ups", kept)
+    asking = ask_harness.ask(line_up="woodWORK")
+    await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking), "Yes.")
+    found = await ask_harness.services.discussions.get_discussion(
+        ask_harness.caller.tenant, (await asking).discussion
+    )
     assert (found.mode, found.debate and found.debate.quorum) == ("debate", 1)
-    asking = table.ask(line_up="Woodwork", mode="parallel")
-    await table.talking.answer(await table.started(asking, 2), "Yes.")
+    asking = ask_harness.ask(line_up="Woodwork", mode="parallel")
+    await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (
-        await table.house.discussions.get_discussion(table.caller.tenant, (await asking).discussion)
+        await ask_harness.services.discussions.get_discussion(
+            ask_harness.caller.tenant, (await asking).discussion
+        )
     ).mode == "parallel"
 
 
-async def test_a_line_up_that_is_not_there_is_told_with_those_that_are(table: Table) -> None:
+async def test_a_line_up_that_is_not_there_is_told_with_those_that_are(ask_harness: AskHarness) -> None:
     with pytest.raises(NotFound, match="There is none yet"):
-        await table.ask(line_up="Metal")
-    await table.talking.ok("POST", "/api/line-ups", {"name": "Woodwork", "participants": MODELS})
+        await ask_harness.ask(line_up="Metal")
+    await ask_harness.local_app.call_ok("POST", "/api/line-ups", {"name": "Woodwork", "participants": MODELS})
     with pytest.raises(NotFound, match=r"line_up: nothing is called 'Metal'\. There are Woodwork\."):
-        await table.ask(line_up="Metal")
+        await ask_harness.ask(line_up="Metal")
 
 
 @pytest.mark.parametrize(
     "who", [{}, {"models": MODELS, "line_up": "x"}, {"models": MODELS, "discussion": "x"}]
 )
-async def test_it_must_be_clear_who_is_asked(table: Table, who: dict[str, Any]) -> None:
+async def test_it_must_be_clear_who_is_asked(ask_harness: AskHarness, who: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="name one of line_up, models and discussion"):
-        await table.ask(**who)
+        await ask_harness.ask(**who)
 
 
-async def test_a_model_that_nobody_offers_is_named_by_the_field_in_which_it_was_sent(table: Table) -> None:
+async def test_a_model_that_nobody_offers_is_named_by_the_field_in_which_it_was_sent(
+    ask_harness: AskHarness,
+) -> None:
     with pytest.raises(UsageError, match=r"^models\[1\]: "):
-        await table.ask(models=["scripted/echo", "nowhere/x"])
+        await ask_harness.ask(models=["scripted/echo", "nowhere/x"])
 
 
-async def test_another_mode_than_that_of_a_discussion_is_refused(table: Table) -> None:
-    opened = await table.talking.open()
+async def test_another_mode_than_that_of_a_discussion_is_refused(ask_harness: AskHarness) -> None:
+    opened = await ask_harness.local_app.create_discussion()
     with pytest.raises(UsageError, match="mode: this discussion is a parallel"):
-        await table.ask(discussion=opened["discussion"]["id"], mode="debate")
+        await ask_harness.ask(discussion=opened["discussion"]["id"], mode="debate")
 
 
-async def test_another_tenants_discussion_is_not_there(table: Table) -> None:
-    opened = await table.talking.open()
+async def test_another_tenants_discussion_is_not_there(ask_harness: AskHarness) -> None:
+    opened = await ask_harness.local_app.create_discussion()
     stranger = Caller(account="x", tenant="elsewhere", name="x", kind="local")
     with pytest.raises(NotFound):
-        await table.ask(stranger, discussion=opened["discussion"]["id"])
+        await ask_harness.ask(stranger, discussion=opened["discussion"]["id"])
 
 
-async def test_whoever_gives_up_waiting_stops_the_run(table: Table) -> None:
-    asking = table.ask(models=MODELS)
-    run = await table.started(asking)
-    await table.given_up(asking)
-    assert (await table.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
+async def test_whoever_gives_up_waiting_stops_the_run(ask_harness: AskHarness) -> None:
+    asking = ask_harness.ask(models=MODELS)
+    run = await ask_harness.wait_for_run(asking)
+    await ask_harness.cancel_and_wait(asking)
+    assert (await ask_harness.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
-async def test_a_server_that_ends_leaves_the_run_to_the_next(table: Table) -> None:
-    asking = table.ask(models=MODELS)
-    run = await table.started(asking)
-    table.house.hall.drain()
-    await table.given_up(asking)
-    assert (await table.house.runs.pending_commands(run)).stop_reason is None
+async def test_a_server_that_ends_leaves_the_run_to_the_next(ask_harness: AskHarness) -> None:
+    asking = ask_harness.ask(models=MODELS)
+    run = await ask_harness.wait_for_run(asking)
+    ask_harness.services.discussion_service.drain()
+    await ask_harness.cancel_and_wait(asking)
+    assert (await ask_harness.services.runs.pending_commands(run)).stop_reason is None
 
 
-async def test_whoever_may_not_ask_any_more_hears_no_more(table: Table) -> None:
-    await table.house.accounts.create_account("ada", "correct horse")
-    _, caller = await table.house.accounts.login("ada", "correct horse")
-    asking = table.ask(caller, models=MODELS)
-    await table.started(asking)
-    await table.house.accounts.logout(caller)
+async def test_whoever_may_not_ask_any_more_hears_no_more(ask_harness: AskHarness) -> None:
+    await ask_harness.services.accounts.create_account("ada", "correct horse")
+    _, caller = await ask_harness.services.accounts.login("ada", "correct horse")
+    asking = ask_harness.ask(caller, models=MODELS)
+    await ask_harness.wait_for_run(asking)
+    await ask_harness.services.accounts.logout(caller)
     async with asyncio.timeout(60):
         while not asking.done():
-            await table.house.revocations.check_credentials()
+            await ask_harness.services.revocations.check_credentials()
             await asyncio.sleep(0.01)
     with pytest.raises(Forbidden):
         await asking
 
 
-async def test_questions_are_limited_as_messages_are(table: Table) -> None:
-    table.house.limits._message_rate = (1, 1)
-    asking = table.ask(models=MODELS)
-    await table.started(asking)
+async def test_questions_are_limited_as_messages_are(ask_harness: AskHarness) -> None:
+    ask_harness.services.rate_limits._message_rate = (1, 1)
+    asking = ask_harness.ask(models=MODELS)
+    await ask_harness.wait_for_run(asking)
     with pytest.raises(RateLimited):
-        await table.ask(models=MODELS)
-    await table.given_up(asking)
+        await ask_harness.ask(models=MODELS)
+    await ask_harness.cancel_and_wait(asking)

@@ -11,33 +11,42 @@ from moot.server.mcp.report import (
 )
 from moot.types.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
 from moot.types.modes import LESSON_STAGE
-from tests.terminal.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
+from tests.terminal.dialogue import (
+    CONNECTION_BROKE,
+    notice_event,
+    round_started,
+    run_started,
+    text_delta,
+    text_retracted,
+    turn_ended,
+    turn_started,
+)
 
-TWO = sits_down("a/one", "b/two")
+TWO_PARTICIPANTS = run_started("a/one", "b/two")
 
 
-def heard(*events: Event) -> tuple[McpRunReport, list[str]]:
+def apply_events(*events: Event) -> tuple[McpRunReport, list[str]]:
     report = McpRunReport()
     return report, [words for event in events if (words := report.apply_event(event))]
 
 
-def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
+def in_stage(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
     return replace(turn, stage=stage, round=round)
 
 
-def texts(report: McpRunReport) -> list[tuple[str, str]]:
+def answer_texts(report: McpRunReport) -> list[tuple[str, str]]:
     return [(one.name, one.text) for one in report.final_answers]
 
 
 def test_what_goes_on_is_told_as_it_goes_on() -> None:
-    _, told = heard(
-        TWO,
-        opens(0),
+    _, told = apply_events(
+        TWO_PARTICIPANTS,
+        round_started(0),
         StageStarted(stage="cross_talk"),
-        begins("alpha"),
-        says("alpha", "A meeting."),
-        notice("Trying again.", "alpha"),
-        ends("alpha", "A meeting."),
+        turn_started("alpha"),
+        text_delta("alpha", "A meeting."),
+        notice_event("Trying again.", "alpha"),
+        turn_ended("alpha", "A meeting."),
         RunEnded(status="completed"),
     )
     assert told == [
@@ -53,77 +62,77 @@ def test_a_call_that_waits_for_consent_is_told() -> None:
     wants = ApprovalWanted(
         participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
     )
-    _, (words,) = heard(TWO, wants)
+    _, (words,) = apply_events(TWO_PARTICIPANTS, wants)
     assert words.startswith("Beta wants to call notes/write_down, and waits for consent: ")
 
 
 def test_the_newest_words_of_all_who_speak_are_shown() -> None:
-    report, _ = heard(
-        TWO,
-        begins("alpha"),
-        begins("beta"),
-        says("alpha", "One.\n\n"),
-        says("alpha", "Two."),
-        says("beta", "x" * 500),
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        turn_started("alpha"),
+        turn_started("beta"),
+        text_delta("alpha", "One.\n\n"),
+        text_delta("alpha", "Two."),
+        text_delta("beta", "x" * 500),
     )
     assert report.live_preview == f"Alpha: One. Two.\nBeta: {'x' * TAIL_CHARS}"
     assert report.characters == 510
 
 
 def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
-    report, _ = heard(
-        TWO,
-        begins("alpha"),
-        says("alpha", "Hm."),
-        retracts("alpha"),
-        says("beta", "Yes."),
-        ends("beta", "Yes."),
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        turn_started("alpha"),
+        text_delta("alpha", "Hm."),
+        text_retracted("alpha"),
+        text_delta("beta", "Yes."),
+        turn_ended("beta", "Yes."),
     )
     assert report.live_preview == ""
 
 
 def test_each_ones_last_answer_counts() -> None:
-    report, _ = heard(
-        TWO,
-        at(ends("alpha", "First."), "round", 0),
-        at(ends("beta", "Second."), "round", 0),
-        at(ends("alpha", "Third."), "round", 1),
-        at(ends("beta", "", status="failed", trouble=BROKE), "round", 1),
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        in_stage(turn_ended("alpha", "First."), "round", 0),
+        in_stage(turn_ended("beta", "Second."), "round", 0),
+        in_stage(turn_ended("alpha", "Third."), "round", 1),
+        in_stage(turn_ended("beta", "", status="failed", error=CONNECTION_BROKE), "round", 1),
     )
-    assert texts(report) == [("Alpha", "Third."), ("Beta", "Second.")]
+    assert answer_texts(report) == [("Alpha", "Third."), ("Beta", "Second.")]
 
 
 def test_a_synthesis_stands_for_all() -> None:
-    report, _ = heard(
-        TWO,
-        at(ends("alpha", "Yes."), "initial"),
-        at(ends("beta", "No."), "initial"),
-        at(ends("alpha", "Perhaps.", details="Because."), "synthesis"),
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        in_stage(turn_ended("alpha", "Yes."), "initial"),
+        in_stage(turn_ended("beta", "No."), "initial"),
+        in_stage(turn_ended("alpha", "Perhaps.", details="Because."), "synthesis"),
     )
-    assert texts(report) == [("Alpha", "Perhaps.\n\nBecause.")]
+    assert answer_texts(report) == [("Alpha", "Perhaps.\n\nBecause.")]
 
 
 def test_a_synthesis_that_failed_does_not() -> None:
-    report, _ = heard(
-        TWO,
-        at(ends("alpha", "Yes."), "initial"),
-        at(ends("alpha", status="failed", trouble=BROKE), "synthesis"),
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        in_stage(turn_ended("alpha", "Yes."), "initial"),
+        in_stage(turn_ended("alpha", status="failed", error=CONNECTION_BROKE), "synthesis"),
     )
-    assert texts(report) == [("Alpha", "Yes.")]
+    assert answer_texts(report) == [("Alpha", "Yes.")]
 
 
 def test_all_of_a_lesson_counts() -> None:
-    report, _ = heard(
-        TWO,
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
         *(
-            at(ends(who, f"{turn}"), LESSON_STAGE, turn)
+            in_stage(turn_ended(who, f"{turn}"), LESSON_STAGE, turn)
             for turn, who in enumerate(("alpha", "beta", "alpha"))
         ),
     )
-    assert texts(report) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
+    assert answer_texts(report) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
 
 
-def said(**more: Any) -> ParticipantAnswer:
+def participant_answer(**more: Any) -> ParticipantAnswer:
     return ParticipantAnswer(
         **{"participant": "alpha", "name": "Alpha", "model": "a/one", "status": "completed", "text": "Yes."}
         | more
@@ -131,20 +140,25 @@ def said(**more: Any) -> ParticipantAnswer:
 
 
 def test_one_answer_is_written_as_it_is() -> None:
-    assert render_answers((said(),)) == "Yes."
+    assert render_answers((participant_answer(),)) == "Yes."
 
 
 def test_several_are_written_under_their_names_and_failures_with_their_reason() -> None:
-    failed = said(name="Beta", text="", status="failed", fault="The connection broke.")
-    stopped = said(name="Gamma", text="Well", status="stopped")
-    assert render_answers((said(), failed, stopped)) == (
+    failed = participant_answer(name="Beta", text="", status="failed", fault="The connection broke.")
+    stopped = participant_answer(name="Gamma", text="Well", status="stopped")
+    assert render_answers((participant_answer(), failed, stopped)) == (
         "## Alpha (a/one)\n\nYes.\n\n## Beta (a/one)\n\n[failed: The connection broke.]\n\n"
         "## Gamma (a/one)\n\nWell\n\n[stopped]"
     )
 
 
 def test_an_answer_that_was_cut_says_so() -> None:
-    report, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
+    report, _ = apply_events(
+        TWO_PARTICIPANTS,
+        turn_started("alpha"),
+        text_delta("alpha", "Ye"),
+        turn_ended("alpha", "Ye", finish="length"),
+    )
     assert render_answers(report.final_answers) == "Ye\n\n[Cut at the token limit.]"
 
 
@@ -153,6 +167,6 @@ def test_where_nobody_spoke_that_is_said() -> None:
 
 
 def test_no_result_is_larger_than_a_client_takes() -> None:
-    text = render_answers((said(text="x" * (MAX_RESULT_CHARS + 1)),))
+    text = render_answers((participant_answer(text="x" * (MAX_RESULT_CHARS + 1)),))
     assert text.endswith("[The rest is left out: read_discussion gives all of it.]")
     assert len(text) < MAX_RESULT_CHARS + 100

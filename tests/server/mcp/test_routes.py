@@ -9,12 +9,12 @@ from httpx import ASGITransport, AsyncClient, Response
 from moot.server.mcp.routes import MAX_BODY, MCP_PATH, McpApp
 from moot.store.database import Database
 from moot.types.errors import ShuttingDown
-from tests.databases import migrated
-from tests.server.house import House, built
-from tests.server.talking import talking
+from tests.databases import open_migrated_database
+from tests.server.house import AccountApp, create_account_app
+from tests.server.talking import create_local_app
 
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
-LIST = {
+LIST_TOOLS_REQUEST = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/list",
@@ -29,66 +29,66 @@ LIST = {
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         yield database
 
 
 async def list_tools(client: AsyncClient, **headers: str) -> Response:
     sent = {**HEADERS, "Mcp-Method": "tools/list", **headers}
-    return await client.post(MCP_PATH, json=LIST, headers=sent)
+    return await client.post(MCP_PATH, json=LIST_TOOLS_REQUEST, headers=sent)
 
 
-def face(house: House) -> McpApp:
-    mounted: McpApp = house.app.state["mcp"]
+def mounted_mcp_app(account_app: AccountApp) -> McpApp:
+    mounted: McpApp = account_app.app.state["mcp"]
     return mounted
 
 
 async def test_only_whoever_has_a_token_is_told_anything(database: Database) -> None:
-    async with built(database) as house:
+    async with create_account_app(database) as house:
         refused = await list_tools(house.client)
         assert refused.status_code == 401
         assert refused.headers["content-type"] == "application/problem+json"
         wrong = await list_tools(house.client, Authorization="Bearer moot_wrong")
         assert wrong.status_code == 401
-        told = await list_tools(house.client, **await house.bearer("ada"))
+        told = await list_tools(house.client, **await house.create_token_headers("ada"))
         assert (told.status_code, told.json()["result"]["tools"][0]["name"]) == (200, "ask")
-        await face(house).close()
+        await mounted_mcp_app(house).close()
 
 
 async def test_calls_are_limited_as_all_others_are(database: Database) -> None:
-    async with built(database, calls_a_minute=2) as house:
-        ada = await house.bearer("ada")
+    async with create_account_app(database, calls_a_minute=2) as house:
+        ada = await house.create_token_headers("ada")
         assert [(await list_tools(house.client, **ada)).status_code for _ in range(3)] == [200, 200, 429]
-        await face(house).close()
+        await mounted_mcp_app(house).close()
 
 
 async def test_a_body_may_not_be_of_any_size(database: Database) -> None:
-    async with built(database, local=True) as house:
+    async with create_account_app(database, local=True) as house:
         large = await house.client.post(MCP_PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
         assert large.status_code == 413
-        await face(house).close()
+        await mounted_mcp_app(house).close()
 
 
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
 )
 async def test_other_sites_are_kept_out(database: Database, headers: dict[str, str]) -> None:
-    async with talking(database) as talks:
+    async with create_local_app(database) as talks:
         assert (await list_tools(talks.client, **headers)).status_code == 403
         assert (await list_tools(talks.client)).status_code == 200
-        await talks.house.mcp.close()
+        await talks.services.mcp.close()
 
 
 async def test_nothing_is_loaded_for_those_who_never_call(database: Database) -> None:
-    async with talking(database) as talks:
-        await talks.open()
-        assert talks.house.mcp._session_task is None
-        await talks.house.mcp.close()
+    async with create_local_app(database) as talks:
+        await talks.create_discussion()
+        assert talks.services.mcp._session_task is None
+        await talks.services.mcp.close()
 
 
 async def test_whoever_calls_while_the_house_ends_is_told_so(database: Database) -> None:
-    async with talking(database) as talks:
-        mcp = talks.house.mcp
+    async with create_local_app(database) as talks:
+        mcp = talks.services.mcp
         calling = asyncio.create_task(mcp._get_app())
         await asyncio.sleep(0)
         await mcp.close()
@@ -97,21 +97,21 @@ async def test_whoever_calls_while_the_house_ends_is_told_so(database: Database)
 
 
 async def test_hanging_up_ends_every_call(database: Database) -> None:
-    async with talking(database) as talks:
+    async with create_local_app(database) as talks:
         hung_up: list[str] = []
         scope: Any = {"extensions": {"moot.hang_up": lambda: hung_up.append("hung up")}}
-        talks.house.mcp._open_scopes.append(scope)
-        talks.house.mcp.abort_all()
+        talks.services.mcp._open_scopes.append(scope)
+        talks.services.mcp.abort_all()
         assert hung_up == ["hung up"]
 
 
 async def test_the_page_does_not_stand_in_the_way(database: Database) -> None:
-    async with talking(database) as talks:
+    async with create_local_app(database) as talks:
         client = AsyncClient(transport=ASGITransport(app=talks.app), base_url="http://localhost")
         browser = await client.get(MCP_PATH, headers={"Accept": "text/html"})
         assert browser.headers["content-type"] != "text/html; charset=utf-8"
         await client.aclose()
-        await talks.house.mcp.close()
+        await talks.services.mcp.close()
 
 
 async def test_what_failed_is_told_in_the_log_and_begins_anew_with_the_next_call(
@@ -120,11 +120,11 @@ async def test_what_failed_is_told_in_the_log_and_begins_anew_with_the_next_call
     def broken(*_: object) -> None:
         raise RuntimeError("no sessions")
 
-    async with built(database) as house:
-        ada = await house.bearer("ada")
+    async with create_account_app(database) as house:
+        ada = await house.create_token_headers("ada")
         with monkeypatch.context() as patched:
-            patched.setattr("moot.server.mcp.server.sessions", broken)
+            patched.setattr("moot.server.mcp.server.create_session_manager", broken)
             assert (await list_tools(house.client, **ada)).status_code == 503
         assert "MCP over HTTP has failed" in caplog.text
         assert (await list_tools(house.client, **ada)).status_code == 200
-        await face(house).close()
+        await mounted_mcp_app(house).close()

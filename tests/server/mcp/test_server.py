@@ -11,10 +11,10 @@ from mcp import Client, MCPError
 from mcp.client.client import ConnectMode
 
 from moot import __version__
-from tests.calling import ASKED, SILENT, STEADY, Progress, text
-from tests.cli.draining import drain_briefly
+from tests.calling import ASK_ARGUMENTS, SILENT_ASK_ARGUMENTS, STEADY_ANSWER, ProgressRecorder, result_text
+from tests.cli.draining import shorten_drain_timeout
 from tests.databases import database_url
-from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
+from tests.serving import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -25,7 +25,7 @@ MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MootServer]:
     """The same for all tests: each leaves it as it was, but for the last."""
     server = MootServer(tmp_path_factory.mktemp("server"))
-    server.prepare = drain_briefly
+    server.prepare = shorten_drain_timeout
     try:
         await server.start()
         yield server
@@ -34,44 +34,44 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Moot
 
 
 async def test_a_client_asks_hears_how_it_goes_and_reads(server: MootServer) -> None:
-    await _asks_and_reads(server)
+    await _check_ask_and_read(server)
 
 
 @pytest.mark.slow
 async def test_mcp_server_answers_a_client_on_postgres(tmp_path: Path) -> None:
-    async with database_url("postgres", tmp_path) as url, serving(tmp_path, url) as server:
-        await _asks_and_reads(server)
+    async with database_url("postgres", tmp_path) as url, run_moot_server(tmp_path, url) as server:
+        await _check_ask_and_read(server)
 
 
-async def _asks_and_reads(server: MootServer) -> None:
+async def _check_ask_and_read(server: MootServer) -> None:
     for mode in MODES:
-        hear = Progress()
+        hear = ProgressRecorder()
         async with Client(f"{server.url}/mcp", mode=mode) as client:
             assert client.server_info is not None
             assert (client.server_info.name, client.server_info.version) == ("moot", __version__)
             offered = (await client.list_tools()).tools
             assert "ask" in [tool.name for tool in offered]
-            asked = await client.call_tool("ask", ASKED, progress_callback=hear)
+            asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=hear)
             assert not asked.is_error
-            assert "## Alpha (scripted/echo)\n\nWhat is a moot?" in text(asked)
-            assert STEADY in text(asked)
+            assert "## Alpha (scripted/echo)\n\nWhat is a moot?" in result_text(asked)
+            assert STEADY_ANSWER in result_text(asked)
             assert asked.structured_content is not None
             assert [one["name"] for one in asked.structured_content["answers"]] == ["Alpha", "Beta"]
             id = asked.structured_content["discussion"]
-            assert STEADY in text(await client.call_tool("read_discussion", {"discussion": id}))
-            assert id in text(await client.call_tool("list_discussions", {"q": "moot"}))
+            assert STEADY_ANSWER in result_text(await client.call_tool("read_discussion", {"discussion": id}))
+            assert id in result_text(await client.call_tool("list_discussions", {"q": "moot"}))
             again = await client.call_tool("ask", {"question": "And now?", "discussion": id})
             assert again.structured_content is not None
             assert again.structured_content["discussion"] == id
-        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.told]
-        numbers = [progress for progress, _ in hear.told]
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.reports]
+        numbers = [progress for progress, _ in hear.reports]
         assert numbers == sorted(set(numbers))
 
 
 async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp") as client:
         nobody = await client.call_tool("ask", {"question": "What is a moot?"})
-        assert (nobody.is_error, text(nobody)) == (
+        assert (nobody.is_error, result_text(nobody)) == (
             True,
             "Say who is asked: name one of line_up, models and discussion.",
         )
@@ -79,42 +79,44 @@ async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> No
         assert strange.is_error
         failed = await client.call_tool("ask", {"question": "Hm?", "models": ["scripted/unauthorized"]})
         assert failed.is_error
-        assert "[failed: " in text(failed)
-        assert "Discussion dis_" in text(failed)
+        assert "[failed: " in result_text(failed)
+        assert "Discussion dis_" in result_text(failed)
 
 
 async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> None:
     for mode in MODES:
         async with Client(f"{server.url}/mcp", mode=mode) as client:
-            hear = Progress()
-            asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
-            async with asyncio.timeout(SECONDS):
-                await hear.begun.wait()
+            hear = ProgressRecorder()
+            asking = asyncio.create_task(
+                client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear)
+            )
+            async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+                await hear.started.wait()
             assert len((await server.get("/api/activity")).body) == 1
             asking.cancel()
             with suppress(asyncio.CancelledError):
                 await asking
-            await _until(lambda: _nobody_speaks(server))
+            await _wait_until(lambda: _has_no_active_run(server))
 
 
 async def test_a_server_that_ends_hangs_up_and_the_run_is_left_to_the_next(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp", mode="legacy") as client:
-        hear = Progress()
-        asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
-        async with asyncio.timeout(SECONDS):
-            await hear.begun.wait()
-        assert await server.end() == 0
+        hear = ProgressRecorder()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))
+        async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+            await hear.started.wait()
+        assert await server.terminate() == 0
         with pytest.raises(MCPError):
             await asking
     await server.start()
     assert len((await server.get("/api/activity")).body) == 1
 
 
-async def _nobody_speaks(server: MootServer) -> bool:
+async def _has_no_active_run(server: MootServer) -> bool:
     return not (await server.get("/api/activity")).body
 
 
-async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not await holds():
-            await asyncio.sleep(LOOK_SECONDS)
+async def _wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
+        while not await condition():
+            await asyncio.sleep(POLL_SECONDS)

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import migrated
-from tests.server.talking import Talking, talking
+from tests.databases import open_migrated_database
+from tests.server.talking import LocalApp, create_local_app
 
 
 @pytest.fixture
-async def here(tmp_path: Path) -> AsyncIterator[Talking]:
+async def local_app(tmp_path: Path) -> AsyncIterator[LocalApp]:
     """The application for the user of this machine, who needs no log-in."""
-    async with migrated("sqlite", tmp_path) as database, talking(database) as here:
+    async with open_migrated_database("sqlite", tmp_path) as database, create_local_app(database) as here:
         yield here

@@ -17,11 +17,11 @@ from moot.types.errors import (
     UsageError,
 )
 from moot.types.faults import make_fault
-from tests.server.visiting import asking_for
+from tests.server.visiting import http_scope
 
 
-def at(path: str) -> Request[Any, Any, Any]:
-    return Request(asking_for(path))
+def request_to(path: str) -> Request[Any, Any, Any]:
+    return Request(http_scope(path))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def at(path: str) -> Request[Any, Any, Any]:
 def test_every_error_has_the_shape_and_the_status(
     error: MootError, status: int, kind: str, code: str | None
 ) -> None:
-    told = wrap_error_handler(handle_moot_error)(at("/v1/chat/completions"), error)
+    told = wrap_error_handler(handle_moot_error)(request_to("/v1/chat/completions"), error)
     said = msgspec.json.decode(told.content)
     assert (told.status_code, list(said)) == (status, ["error"])
     assert said["error"].items() >= {"message": str(error), "type": kind, "code": code}.items()
@@ -51,11 +51,11 @@ def test_every_error_has_the_shape_and_the_status(
 
 def test_what_was_paid_is_not_asked_again_by_itself() -> None:
     told = wrap_error_handler(handle_moot_error)(
-        at("/v1/chat/completions"), ProviderError(make_fault("auth", "Out."))
+        request_to("/v1/chat/completions"), ProviderError(make_fault("auth", "Out."))
     )
     assert told.headers["x-should-retry"] == "false"
 
 
 def test_elsewhere_errors_stay_as_they_are() -> None:
-    told = wrap_error_handler(handle_moot_error)(at("/api/models"), UsageError("No."))
+    told = wrap_error_handler(handle_moot_error)(request_to("/api/models"), UsageError("No."))
     assert msgspec.json.decode(told.content)["title"] == "Bad request"

@@ -19,34 +19,36 @@ from moot.types.participants import Participant, make_participants
 from moot.types.requests import user_message
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
-IMAGE = "data:image/png;base64," + base64.b64encode(PNG).decode()
-WHY = {"role": "user", "content": "Why?"}
+IMAGE_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
+USER_MESSAGE = {"role": "user", "content": "Why?"}
 
 
-def asked(*messages: dict[str, Any], **more: Any) -> CompletionRequest:
-    return msgspec.convert({"model": "moot/debate", "messages": messages or [WHY], **more}, CompletionRequest)
+def completion_request(*messages: dict[str, Any], **more: Any) -> CompletionRequest:
+    return msgspec.convert(
+        {"model": "moot/debate", "messages": messages or [USER_MESSAGE], **more}, CompletionRequest
+    )
 
 
-def put(*messages: dict[str, Any], seats: int = 2) -> CompletionInput:
-    return parse_messages(asked(*messages), make_participants(("x/y",) * seats))
+def parse_input(*messages: dict[str, Any], participant_count: int = 2) -> CompletionInput:
+    return parse_messages(completion_request(*messages), make_participants(("x/y",) * participant_count))
 
 
 def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> None:
-    got = put(
+    got = parse_input(
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
-        WHY,
+        USER_MESSAGE,
     )
     assert (got.system, got.question, got.history) == ("Be brief.\n\nBe kind.", user_message("Why?"), ())
 
 
 def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None:
-    got = put(
+    got = parse_input(
         {"role": "user", "content": "One?", "name": "Ada"},
         {"role": "assistant", "content": "First."},
         {"role": "user", "content": "Two?"},
         {"role": "assistant", "content": "Second.", "name": "Beta"},
-        {**WHY, "name": "Ada"},
+        {**USER_MESSAGE, "name": "Ada"},
     )
     assert [(m.role, m.content, m.participant, m.name, m.run) for m in got.history] == [
         ("user", "Ada: One?", None, None, "earlier/1"),
@@ -59,17 +61,19 @@ def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None
 
 
 def test_alone_somebody_knows_its_own_words() -> None:
-    got = put(WHY, {"role": "assistant", "content": "So."}, WHY, seats=1)
+    got = parse_input(
+        USER_MESSAGE, {"role": "assistant", "content": "So."}, USER_MESSAGE, participant_count=1
+    )
     assert got.history[1].participant == "alpha"
 
 
 def test_files_come_as_data_urls() -> None:
     content = [
         {"type": "text", "text": "What is it?"},
-        {"type": "image_url", "image_url": {"url": IMAGE}},
+        {"type": "image_url", "image_url": {"url": IMAGE_URL}},
         {"type": "file", "file": {"filename": "a/notes.txt", "file_data": "data:text/plain,one%20two"}},
     ]
-    got = put(
+    got = parse_input(
         {"role": "user", "content": content},
         {"role": "assistant", "content": "A cat."},
         {"role": "user", "content": content[:2]},
@@ -85,7 +89,9 @@ def test_files_come_as_data_urls() -> None:
 
 def test_a_file_without_a_word_is_pointed_at() -> None:
     assert (
-        put({"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}).question_text
+        parse_input(
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE_URL}}]}
+        ).question_text
         == FILES_ONLY_TEXT
     )
 
@@ -96,8 +102,8 @@ def test_a_file_without_a_word_is_pointed_at() -> None:
         ([{"role": "assistant", "content": "So."}], "must be of the role user"),
         ([{"role": "system", "content": "Be."}], "must be of the role user"),
         ([{"role": "user", "content": " "}], r"messages\[0\].content: it is empty"),
-        ([{"role": "tool", "content": "4"}, WHY], r"messages\[0\].role: a table calls no tools"),
-        ([{"role": "assistant", "tool_calls": [{}]}, WHY], "calls no tools"),
+        ([{"role": "tool", "content": "4"}, USER_MESSAGE], r"messages\[0\].role: a table calls no tools"),
+        ([{"role": "assistant", "tool_calls": [{}]}, USER_MESSAGE], "calls no tools"),
         ([{"role": "user", "content": [{"type": "input_audio"}]}], "cannot listen"),
         (
             [
@@ -128,14 +134,17 @@ def test_a_file_without_a_word_is_pointed_at() -> None:
             "no text in UTF-8",
         ),
         (
-            [{"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}, WHY],
+            [
+                {"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": IMAGE_URL}}]},
+                USER_MESSAGE,
+            ],
             "only a message of the role user",
         ),
     ],
 )
 def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        put(*messages)
+        parse_input(*messages)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +168,7 @@ def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]]
 )
 def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"^{list(more)[-1]}: "):
-        reject_unsupported_fields(asked(**more))
+        reject_unsupported_fields(completion_request(**more))
 
 
 @pytest.mark.parametrize(
@@ -178,13 +187,13 @@ def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any])
     ],
 )
 def test_what_asks_for_nothing_is_passed_over(more: dict[str, Any]) -> None:
-    reject_unsupported_fields(asked(**more))
+    reject_unsupported_fields(completion_request(**more))
 
 
 def test_settings_are_everybodys_unless_they_are_left_out() -> None:
     who = Participant("alpha", "Alpha", "x/y", temperature=1.0, max_tokens=9, thinking="low")
-    assert apply_request_settings(asked(), who) == who
+    assert apply_request_settings(completion_request(), who) == who
     changed = apply_request_settings(
-        asked(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who
+        completion_request(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who
     )
     assert (changed.temperature, changed.max_tokens, changed.thinking) == (0, 5, "high")

@@ -19,12 +19,12 @@ from moot.types.errors import Conflict, OverBudget
 from moot.types.events import Answer, Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.server.openai.asked import chunks, said
-from tests.server.talking import Talking
+from tests.server.openai.asked import delta_text, parse_frames
+from tests.server.talking import LocalApp
 
-FORM = ChunkEncoder("chatcmpl_1", "moot/single", True, 7)
-NOBODY: Any = None
-ENDED = TurnEnded(
+ENCODER = ChunkEncoder("chatcmpl_1", "moot/single", True, 7)
+NO_DATABASE: Any = None
+TURN_ENDED = TurnEnded(
     participant="alpha",
     stage="answer",
     round=0,
@@ -36,9 +36,9 @@ ENDED = TurnEnded(
 )
 
 
-def underway(*told: Event | Exception) -> CompletionRun:
+def completion_run(*items: Event | Exception) -> CompletionRun:
     async def events() -> AsyncGenerator[list[Event], None]:
-        for one in told:
+        for one in items:
             if isinstance(one, Exception):
                 raise one
             yield [one]
@@ -48,15 +48,17 @@ def underway(*told: Event | Exception) -> CompletionRun:
     )
 
 
-async def frames(*told: Event | Exception) -> str:
-    keeping = IdempotentReply(NOBODY, "local", None)
-    came = [frame async for some in stream_completion(underway(*told), FORM, keeping) for frame in some]
-    return (FORM.opening_frame() + b"".join(came)).decode()
+async def stream_frames(*items: Event | Exception) -> str:
+    keeping = IdempotentReply(NO_DATABASE, "local", None)
+    came = [
+        frame async for some in stream_completion(completion_run(*items), ENCODER, keeping) for frame in some
+    ]
+    return (ENCODER.opening_frame() + b"".join(came)).decode()
 
 
 async def test_a_whole_stream_frame_by_frame() -> None:
     delta = TextDelta(participant="alpha", stage="answer", round=0, text="So.")
-    assert await frames(delta, ENDED, RunEnded(status="completed")) == snapshot("""\
+    assert await stream_frames(delta, TURN_ENDED, RunEnded(status="completed")) == snapshot("""\
 data: {"id":"chatcmpl_1","created":7,"model":"moot/single","choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null,"index":0,"logprobs":null}],"object":"chat.completion.chunk","usage":null}
 
 data: {"id":"chatcmpl_1","created":7,"model":"moot/single","choices":[{"delta":{"content":"So."},"finish_reason":null,"index":0,"logprobs":null}],"object":"chat.completion.chunk","usage":null}
@@ -71,28 +73,38 @@ data: [DONE]
 
 
 @pytest.mark.parametrize(
-    "told", [(RunEnded(status="failed"),), (OverBudget("Spent."),), (ENDED,), (ENDED, OverBudget("Spent."))]
+    "told",
+    [
+        (RunEnded(status="failed"),),
+        (OverBudget("Spent."),),
+        (TURN_ENDED,),
+        (TURN_ENDED, OverBudget("Spent.")),
+    ],
 )
 async def test_what_is_not_whole_ends_with_an_error(told: tuple[Event | Exception, ...]) -> None:
-    came = chunks(await frames(*told))
+    came = parse_frames(await stream_frames(*told))
     assert "error" in came[-1]
 
 
 async def test_a_whole_answer_can_be_repeated_as_a_stream() -> None:
     whole = await collect_completion(
-        underway(ENDED, RunEnded(status="completed")), FORM, IdempotentReply(NOBODY, "local", None)
+        completion_run(TURN_ENDED, RunEnded(status="completed")),
+        ENCODER,
+        IdempotentReply(NO_DATABASE, "local", None),
     )
     assert whole.choices[0].message.content == "So."
-    came = b"".join([frame async for some in replay_completion(whole, FORM) for frame in some]).decode()
-    assert (said(chunks(came)), chunks(came)[-1]) == ("So.", "[DONE]")
+    came = b"".join([frame async for some in replay_completion(whole, ENCODER) for frame in some]).decode()
+    assert (delta_text(parse_frames(came)), parse_frames(came)[-1]) == ("So.", "[DONE]")
 
 
 async def test_what_fails_as_a_whole_is_raised() -> None:
     with pytest.raises(OverBudget):
-        await collect_completion(underway(OverBudget("Spent.")), FORM, IdempotentReply(NOBODY, "local", None))
+        await collect_completion(
+            completion_run(OverBudget("Spent.")), ENCODER, IdempotentReply(NO_DATABASE, "local", None)
+        )
 
 
-ASKED = CompletionRequest(model="moot/single", messages=(ChatMessage(role="user", content="Why?"),))
+REQUEST = CompletionRequest(model="moot/single", messages=(ChatMessage(role="user", content="Why?"),))
 REPLY = Completion(
     id="chatcmpl_1",
     created=1,
@@ -102,37 +114,37 @@ REPLY = Completion(
 )
 
 
-def keeping(here: Talking, key: str | None = "k") -> IdempotentReply:
-    return IdempotentReply(here.house.database, "local", key)
+def idempotent_reply(local_app: LocalApp, key: str | None = "k") -> IdempotentReply:
+    return IdempotentReply(local_app.services.database, "local", key)
 
 
-async def test_a_reply_is_kept_under_its_key(here: Talking) -> None:
-    first = keeping(here)
-    assert await first.load_or_reserve(ASKED) is None
+async def test_a_reply_is_kept_under_its_key(local_app: LocalApp) -> None:
+    first = idempotent_reply(local_app)
+    assert await first.load_or_reserve(REQUEST) is None
     await first.store_reply(REPLY)
     await first.release_key()
-    assert await keeping(here).load_or_reserve(ASKED) == REPLY
+    assert await idempotent_reply(local_app).load_or_reserve(REQUEST) == REPLY
 
 
-async def test_while_one_is_being_answered_another_is_not(here: Talking) -> None:
-    assert await keeping(here).load_or_reserve(ASKED) is None
-    second = keeping(here)
+async def test_while_one_is_being_answered_another_is_not(local_app: LocalApp) -> None:
+    assert await idempotent_reply(local_app).load_or_reserve(REQUEST) is None
+    second = idempotent_reply(local_app)
     with pytest.raises(Conflict, match="still being answered"):
-        await second.load_or_reserve(ASKED)
+        await second.load_or_reserve(REQUEST)
     await second.release_key()  # which was never its own
     with pytest.raises(Conflict):
-        await keeping(here).load_or_reserve(ASKED)
+        await idempotent_reply(local_app).load_or_reserve(REQUEST)
 
 
-async def test_a_key_of_which_nothing_came_may_be_used_again(here: Talking) -> None:
-    first = keeping(here)
-    assert await first.load_or_reserve(ASKED) is None
+async def test_a_key_of_which_nothing_came_may_be_used_again(local_app: LocalApp) -> None:
+    first = idempotent_reply(local_app)
+    assert await first.load_or_reserve(REQUEST) is None
     await first.release_key()
-    assert await keeping(here).load_or_reserve(ASKED) is None
+    assert await idempotent_reply(local_app).load_or_reserve(REQUEST) is None
 
 
-async def test_without_a_key_nothing_is_kept(here: Talking) -> None:
-    none = keeping(here, None)
-    assert await none.load_or_reserve(ASKED) is None
+async def test_without_a_key_nothing_is_kept(local_app: LocalApp) -> None:
+    none = idempotent_reply(local_app, None)
+    assert await none.load_or_reserve(REQUEST) is None
     await none.store_reply(REPLY)
-    assert await keeping(here, None).load_or_reserve(ASKED) is None
+    assert await idempotent_reply(local_app, None).load_or_reserve(REQUEST) is None

@@ -25,40 +25,42 @@ from moot.types.events import (
     TurnStatus,
 )
 from moot.types.faults import make_fault
-from moot.types.modes import Advisors, ModeName
+from moot.types.modes import AdvisorOptions, ModeName
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
 
 A, B = "alpha", "beta"
 
 
-def plan(mode: ModeName, count: int = 2, *, synthesis: bool = False) -> RunPlan:
+def run_plan(mode: ModeName, count: int = 2, *, synthesis: bool = False) -> RunPlan:
     return RunPlan(
-        mode=mode, participants=make_participants(("x/y",) * count), advisors=Advisors(synthesis=synthesis)
+        mode=mode,
+        participants=make_participants(("x/y",) * count),
+        advisors=AdvisorOptions(synthesis=synthesis),
     )
 
 
-def says(who: str, text: str, stage: str = "answer", round: int = 0) -> TextDelta:
-    return TextDelta(participant=who, stage=stage, round=round, text=text)
+def text_delta(participant: str, text: str, stage: str = "answer", round: int = 0) -> TextDelta:
+    return TextDelta(participant=participant, stage=stage, round=round, text=text)
 
 
-def begins(who: str, stage: str = "answer", attempt: int = 1) -> TurnStarted:
-    return TurnStarted(participant=who, stage=stage, round=0, attempt=attempt, model="x/y")
+def turn_started(participant: str, stage: str = "answer", attempt: int = 1) -> TurnStarted:
+    return TurnStarted(participant=participant, stage=stage, round=0, attempt=attempt, model="x/y")
 
 
-def ends(
-    who: str,
+def turn_ended(
+    participant: str,
     text: str = "",
     stage: str = "answer",
     round: int = 0,
     *,
     status: TurnStatus = "completed",
-    why: str = "",
+    fault_message: str = "",
     finish: FinishReason | None = None,
     thoughts: str = "",
 ) -> TurnEnded:
     return TurnEnded(
-        participant=who,
+        participant=participant,
         stage=stage,
         round=round,
         status=status,
@@ -67,67 +69,79 @@ def ends(
         usage=Usage(input=2, output=1),
         cost=None,
         finish=finish,
-        fault=make_fault("network", why) if why else None,
+        fault=make_fault("network", fault_message) if fault_message else None,
     )
 
 
-def heard(plan: RunPlan, *events: Event, status: RunStatus = "completed") -> ResponseText:
+def response_text(plan: RunPlan, *events: Event, status: RunStatus = "completed") -> ResponseText:
     telling = ResponseText(plan)
     telling.apply_events([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
     return telling
 
 
 def test_one_alone_is_told_as_it_speaks() -> None:
-    telling = ResponseText(plan("single", 1))
+    telling = ResponseText(run_plan("single", 1))
     thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
     assert [
-        (bit.text, bit.is_content) for bit in telling.apply_events([thought, says(A, "Four"), says(A, ".")])
+        (bit.text, bit.is_content)
+        for bit in telling.apply_events([thought, text_delta(A, "Four"), text_delta(A, ".")])
     ] == [
         ("Hm.", False),
         ("Four", True),
         (".", True),
     ]
     assert telling.failure, "it is not over"
-    assert telling.apply_events([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
+    assert telling.apply_events([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
     assert not telling.failure
     assert telling.finish == "stop"
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 
-def wants(who: str, stage: str = "answer") -> ApprovalWanted:
+def approval_requested(participant: str, stage: str = "answer") -> ApprovalWanted:
     return ApprovalWanted(
-        participant=who, stage=stage, round=0, run="run_1", call_id="call_1", name="notes/write", seconds=600
+        participant=participant,
+        stage=stage,
+        round=0,
+        run="run_1",
+        call_id="call_1",
+        name="notes/write",
+        seconds=600,
     )
 
 
 def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -> None:
-    telling = ResponseText(plan("single", 1))
-    first, asked = telling.apply_events([says(A, "I keep that."), wants(A)])
+    telling = ResponseText(run_plan("single", 1))
+    first, asked = telling.apply_events([text_delta(A, "I keep that."), approval_requested(A)])
     assert (first.text, asked.is_content) == ("I keep that.", False)
     assert asked.text.startswith("[Alpha wants to call notes/write, and waits for consent: ")
     assert "POST /api/runs/run_1/approvals/call_1" in asked.text
-    told = heard(plan("debate"), says(A, "One.", "initial"), wants(B, "initial"), says(A, "Two.", "initial"))
+    told = response_text(
+        run_plan("debate"),
+        text_delta(A, "One.", "initial"),
+        approval_requested(B, "initial"),
+        text_delta(A, "Two.", "initial"),
+    )
     assert told.reasoning.startswith("**Alpha, first answer**\n\nOne.\n\n[Beta wants to call")
     assert told.reasoning.endswith("]\n\nTwo.")
 
 
 def test_whoever_reads_only_the_whole_is_not_told_of_a_call_that_waited() -> None:
-    telling = ResponseText(plan("single", 1))
-    telling.apply_whole_turns([wants(A), ends(A, "Kept."), RunEnded(status="completed")])
+    telling = ResponseText(run_plan("single", 1))
+    telling.apply_whole_turns([approval_requested(A), turn_ended(A, "Kept."), RunEnded(status="completed")])
     assert (telling.content, telling.reasoning) == ("Kept.", "")
 
 
 def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
-    told = heard(
-        plan("debate"),
-        says(A, "Yes.", "initial"),
-        ends(A, "Yes.", "initial"),
-        says(B, "No.", "initial"),
-        ends(B, "No.", "initial"),
-        says(A, "Perhaps.", "debate"),
-        ends(A, "Perhaps.", "debate"),
-        says(A, "It depends.", "synthesis"),
-        ends(A, "It depends.", "synthesis"),
+    told = response_text(
+        run_plan("debate"),
+        text_delta(A, "Yes.", "initial"),
+        turn_ended(A, "Yes.", "initial"),
+        text_delta(B, "No.", "initial"),
+        turn_ended(B, "No.", "initial"),
+        text_delta(A, "Perhaps.", "debate"),
+        turn_ended(A, "Perhaps.", "debate"),
+        text_delta(A, "It depends.", "synthesis"),
+        turn_ended(A, "It depends.", "synthesis"),
     )
     assert told.content == "It depends."
     assert told.reasoning == (
@@ -136,36 +150,39 @@ def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
 
 
 def test_while_one_has_the_floor_the_others_wait() -> None:
-    telling = ResponseText(plan("parallel"))
-    assert [bit.text for bit in telling.apply_events([says(A, "One"), says(B, "Two")])] == [
+    telling = ResponseText(run_plan("parallel"))
+    assert [bit.text for bit in telling.apply_events([text_delta(A, "One"), text_delta(B, "Two")])] == [
         "**Alpha**\n\nOne"
     ]
-    assert [bit.text for bit in telling.apply_events([ends(B, "Two"), says(A, "."), ends(A, "One.")])] == [
+    assert [
+        bit.text
+        for bit in telling.apply_events([turn_ended(B, "Two"), text_delta(A, "."), turn_ended(A, "One.")])
+    ] == [
         ".",
         "\n\n**Beta**\n\nTwo",
     ]
 
 
 def test_the_last_round_of_a_consensus_is_what_it_comes_to() -> None:
-    turns = [ends(who, f"{who} {round_}", "round", round_) for round_ in range(2) for who in (A, B)]
-    told = heard(plan("consensus"), *turns)
+    turns = [turn_ended(who, f"{who} {round_}", "round", round_) for round_ in range(2) for who in (A, B)]
+    told = response_text(run_plan("consensus"), *turns)
     assert told.content == "**Alpha**\n\nalpha 1\n\n**Beta**\n\nbeta 1"
     assert told.reasoning == "**Alpha, round 1**\n\nalpha 0\n\n**Beta, round 1**\n\nbeta 0"
 
 
 def test_advisors_are_content_unless_one_draws_them_together() -> None:
-    turns = (ends(A, "Go."), ends(B, "Stay."))
-    assert heard(plan("advisors"), *turns).content == "**Alpha**\n\nGo.\n\n**Beta**\n\nStay."
-    both = heard(plan("advisors", synthesis=True), *turns, ends(A, "Wait.", "synthesis"))
+    turns = (turn_ended(A, "Go."), turn_ended(B, "Stay."))
+    assert response_text(run_plan("advisors"), *turns).content == "**Alpha**\n\nGo.\n\n**Beta**\n\nStay."
+    both = response_text(run_plan("advisors", synthesis=True), *turns, turn_ended(A, "Wait.", "synthesis"))
     assert (both.content, both.reasoning) == ("Wait.", "**Alpha**\n\nGo.\n\n**Beta**\n\nStay.")
 
 
 def test_where_nobody_sums_up_the_newest_answers_stand() -> None:
-    told = heard(
-        plan("debate"),
-        ends(A, "Old.", "initial"),
-        ends(A, "Yes.", "debate"),
-        ends(B, "No.", "debate"),
+    told = response_text(
+        run_plan("debate"),
+        turn_ended(A, "Old.", "initial"),
+        turn_ended(A, "Yes.", "debate"),
+        turn_ended(B, "No.", "debate"),
         Notice(kind="missing", message="Nobody could sum up."),
     )
     assert told.content == "**Alpha**\n\nYes.\n\n**Beta**\n\nNo."
@@ -173,67 +190,83 @@ def test_where_nobody_sums_up_the_newest_answers_stand() -> None:
 
 
 def test_one_that_fails_says_why_in_its_place_and_the_others_stand() -> None:
-    told = heard(plan("parallel"), ends(A, status="failed", why="Out."), ends(B, "Two."))
+    told = response_text(
+        run_plan("parallel"), turn_ended(A, status="failed", fault_message="Out."), turn_ended(B, "Two.")
+    )
     assert told.content == "**Alpha**\n\n[failed: Out.]\n\n**Beta**\n\nTwo."
     assert told.failure is None
 
 
 def test_what_began_anew_is_marked_where_it_was_shown_and_forgotten_where_it_was_not() -> None:
-    told = heard(
-        plan("parallel"),
-        begins(A),
-        says(A, "On"),
-        begins(B),
-        says(B, "Tw"),
-        begins(A, attempt=2),
-        begins(B, attempt=2),
-        says(A, "One."),
-        says(B, "Two."),
-        ends(A, "One."),
-        ends(B, "Two."),
+    told = response_text(
+        run_plan("parallel"),
+        turn_started(A),
+        text_delta(A, "On"),
+        turn_started(B),
+        text_delta(B, "Tw"),
+        turn_started(A, attempt=2),
+        turn_started(B, attempt=2),
+        text_delta(A, "One."),
+        text_delta(B, "Two."),
+        turn_ended(A, "One."),
+        turn_ended(B, "Two."),
     )
     assert told.content == f"**Alpha**\n\nOn{RESTART_MARKER}One.\n\n**Beta**\n\nTwo."
 
 
 def test_text_that_turns_out_to_be_thought_is_marked() -> None:
-    told = heard(
-        plan("single", 1),
-        says(A, "Let me see"),
+    told = response_text(
+        run_plan("single", 1),
+        text_delta(A, "Let me see"),
         TextRetracted(participant=A, stage="answer", round=0),
-        says(A, "Four."),
-        ends(A, "Four."),
+        text_delta(A, "Four."),
+        turn_ended(A, "Four."),
     )
     assert told.content == f"Let me see{RESTART_MARKER}Four."
 
 
 def test_where_only_whole_turns_count_nothing_that_was_void_is_in_the_answer() -> None:
-    telling = ResponseText(plan("single", 1))
-    telling.apply_whole_turns([begins(A), says(A, "Fo"), begins(A, attempt=2), says(A, "Four.")])
-    telling.apply_whole_turns([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
+    telling = ResponseText(run_plan("single", 1))
+    telling.apply_whole_turns(
+        [turn_started(A), text_delta(A, "Fo"), turn_started(A, attempt=2), text_delta(A, "Four.")]
+    )
+    telling.apply_whole_turns([turn_ended(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 
 def test_a_run_that_fails_says_why() -> None:
-    told = heard(plan("single", 1), ends(A, status="failed", why="Out."), status="failed")
+    told = response_text(
+        run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed"
+    )
     assert str(told.failure) == "Out."
-    assert str(heard(plan("single", 1), says(A, "Fo"), status="stopped").failure) == STOPPED_MESSAGE
-    assert str(heard(plan("single", 1), ends(A, " ")).failure) == NO_ANSWER_MESSAGE
+    assert (
+        str(response_text(run_plan("single", 1), text_delta(A, "Fo"), status="stopped").failure)
+        == STOPPED_MESSAGE
+    )
+    assert str(response_text(run_plan("single", 1), turn_ended(A, " ")).failure) == NO_ANSWER_MESSAGE
 
 
 def test_all_that_was_paid_counts() -> None:
     charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=None)
     found = SummaryMade(basis="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
-    told = heard(
-        plan("single", 1), ends(A, "Four."), Notice(kind="missing", message="", charge=charge), found
+    told = response_text(
+        run_plan("single", 1),
+        turn_ended(A, "Four."),
+        Notice(kind="missing", message="", charge=charge),
+        found,
     )
     assert told.usage == Usage(input=112, output=1)
 
 
 def test_an_answer_that_was_cut_says_so() -> None:
-    assert heard(plan("single", 1), ends(A, "Fo", finish="length")).finish == "length"
-    told = heard(plan("debate"), ends(A, "Summed", "synthesis", status="partial", why="Broke off."))
+    assert response_text(run_plan("single", 1), turn_ended(A, "Fo", finish="length")).finish == "length"
+    told = response_text(
+        run_plan("debate"), turn_ended(A, "Summed", "synthesis", status="partial", fault_message="Broke off.")
+    )
     assert (told.content, told.finish) == ("Summed\n\n[cut off: Broke off.]", "length")
-    told = heard(plan("debate"), ends(A, "Half", "initial", status="partial", why="Broke off."))
+    told = response_text(
+        run_plan("debate"), turn_ended(A, "Half", "initial", status="partial", fault_message="Broke off.")
+    )
     assert (told.content, told.finish) == ("Half\n\n[cut off: Broke off.]", "length")
 
 
@@ -248,9 +281,9 @@ def test_however_they_interrupt_each_other_each_is_heard_in_one_piece(
     events: list[Event] = []
     for number, who in enumerate(speakers):
         words[who] += f"{who[0]}{number} "
-        events.append(says(who, f"{who[0]}{number} "))
-    events += [ends(who, words[who]) for who in order]
-    told = heard(plan("parallel", 3), *events)
+        events.append(text_delta(who, f"{who[0]}{number} "))
+    events += [turn_ended(who, words[who]) for who in order]
+    told = response_text(run_plan("parallel", 3), *events)
     for who, said in words.items():
         assert not said or f"**{who.capitalize()}**\n\n{said}" in told.content
     assert sum(map(len, words.values())) <= len(told.content) or not speakers

@@ -9,14 +9,21 @@ import pytest
 from moot.engine.runs import ephemeral
 from moot.server import sse
 from moot.server.openai.routes import MAX_BODY
-from tests.databases import migrated
-from tests.server.house import House, built
-from tests.server.openai.asked import PATH, Client, body, charges, chunks, said
-from tests.server.talking import Talking
+from tests.databases import open_migrated_database
+from tests.server.house import AccountApp, create_account_app
+from tests.server.openai.asked import (
+    COMPLETIONS_PATH,
+    CompletionClient,
+    completion_body,
+    count_charges,
+    delta_text,
+    parse_frames,
+)
+from tests.server.talking import LocalApp
 
 
-async def test_an_answer_as_a_whole(here: Talking) -> None:
-    reply = await here.ok("POST", PATH, body("scripted/thinker"))
+async def test_an_answer_as_a_whole(local_app: LocalApp) -> None:
+    reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("scripted/thinker"))
     assert reply["object"] == "chat.completion"
     assert reply["model"] == "scripted/thinker"
     (choice,) = reply["choices"]
@@ -24,16 +31,16 @@ async def test_an_answer_as_a_whole(here: Talking) -> None:
     assert choice["message"]["content"].startswith("A table has no head")
     assert choice["message"]["reasoning_content"].startswith("Who sits where?")
     assert reply["usage"]["total_tokens"] > 0
-    assert await charges(here.house.database) == 1
+    assert await count_charges(local_app.services.database) == 1
 
 
-async def test_an_answer_as_a_stream(here: Talking) -> None:
-    asked = body(stream=True, stream_options={"include_usage": True})
-    reply = await here.call("POST", PATH, asked)
+async def test_an_answer_as_a_stream(local_app: LocalApp) -> None:
+    asked = completion_body(stream=True, stream_options={"include_usage": True})
+    reply = await local_app.call("POST", COMPLETIONS_PATH, asked)
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
-    first, *middle, last, usage, done = chunks(reply.text)
+    first, *middle, last, usage, done = parse_frames(reply.text)
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-    assert said(middle) == "Why?"
+    assert delta_text(middle) == "Why?"
     assert last["choices"][0]["finish_reason"] == "stop"
     assert (usage["choices"], usage["usage"]["prompt_tokens"] > 0, first["usage"]) == ([], True, None)
     assert done == "[DONE]"
@@ -41,234 +48,281 @@ async def test_an_answer_as_a_stream(here: Talking) -> None:
     assert len({frame["id"] for frame in (first, *middle, last, usage)}) == 1
 
 
-async def test_usage_comes_only_where_it_is_wanted(here: Talking) -> None:
-    reply = await here.call("POST", PATH, body(stream=True))
+async def test_usage_comes_only_where_it_is_wanted(local_app: LocalApp) -> None:
+    reply = await local_app.call("POST", COMPLETIONS_PATH, completion_body(stream=True))
     assert "usage" not in reply.text
 
 
-async def test_a_saved_line_up_debates(here: Talking) -> None:
+async def test_a_saved_line_up_debates(local_app: LocalApp) -> None:
     debaters = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
     new = {"name": "Two minds", "participants": debaters, "mode": "debate"}
-    await here.ok("POST", "/api/line-ups", new)
-    assert "line-up/Two minds" in [one["id"] for one in (await here.ok("GET", "/v1/models"))["data"]]
-    one = await here.ok("GET", "/v1/models/line-up%2FTwo%20minds")
+    await local_app.call_ok("POST", "/api/line-ups", new)
+    assert "line-up/Two minds" in [
+        one["id"] for one in (await local_app.call_ok("GET", "/v1/models"))["data"]
+    ]
+    one = await local_app.call_ok("GET", "/v1/models/line-up%2FTwo%20minds")
     assert one["id"] == "line-up/Two minds"
-    frames = chunks((await here.call("POST", PATH, body("line-up/Two minds", stream=True))).text)
+    frames = parse_frames(
+        (
+            await local_app.call("POST", COMPLETIONS_PATH, completion_body("line-up/Two minds", stream=True))
+        ).text
+    )
     assert frames[-1] == "[DONE]"
-    reasoning = said(frames, "reasoning_content")
+    reasoning = delta_text(frames, "reasoning_content")
     for name in ("Alpha", "Beta", "Gamma"):
         assert f"**{name}, first answer**" in reasoning
         assert f"**{name}, having read the others**" in reasoning
-    assert said(frames).strip()
-    assert await charges(here.house.database) == 7, "three, three again, and a synthesis: no minutes"
+    assert delta_text(frames).strip()
+    assert await count_charges(local_app.services.database) == 7, (
+        "three, three again, and a synthesis: no minutes"
+    )
 
 
-async def test_what_was_said_before_and_instructions_reach_the_model(here: Talking) -> None:
-    asked = body()
+async def test_what_was_said_before_and_instructions_reach_the_model(local_app: LocalApp) -> None:
+    asked = completion_body()
     asked["messages"] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "One?"},
         {"role": "assistant", "content": "Yes."},
         {"role": "user", "content": "Two?", "name": "Ada"},
     ]
-    reply = await here.ok("POST", PATH, asked)
+    reply = await local_app.call_ok("POST", COMPLETIONS_PATH, asked)
     assert reply["choices"][0]["message"]["content"] == "Ada: Two?"
 
 
-WRONG: list[tuple[Any, int, str]] = [
-    (body("moot/quarrel"), 404, "model"),
-    (body("line-up/nobody"), 404, "model"),
-    (body("nobody/none"), 404, "model"),
-    (body("gpt-5"), 404, "model"),
-    (body(n=2), 400, "n"),
-    (body(discusion="x"), 400, "discusion"),
-    (body(discussion="dis_none"), 404, "discussion"),
-    (body(temperature=3), 400, "temperature"),
-    (body(messages=[]), 400, "messages"),
+INVALID_REQUESTS: list[tuple[Any, int, str]] = [
+    (completion_body("moot/quarrel"), 404, "model"),
+    (completion_body("line-up/nobody"), 404, "model"),
+    (completion_body("nobody/none"), 404, "model"),
+    (completion_body("gpt-5"), 404, "model"),
+    (completion_body(n=2), 400, "n"),
+    (completion_body(discusion="x"), 400, "discusion"),
+    (completion_body(discussion="dis_none"), 404, "discussion"),
+    (completion_body(temperature=3), 400, "temperature"),
+    (completion_body(messages=[]), 400, "messages"),
     ({"model": "scripted/echo"}, 400, "messages"),
     ([], 400, "body"),
     (None, 400, "body"),
 ]
 
 
-async def test_what_is_wrong_is_named_in_openais_shape(here: Talking, subtests: pytest.Subtests) -> None:
-    for asked, status, param in WRONG:
+async def test_what_is_wrong_is_named_in_openais_shape(
+    local_app: LocalApp, subtests: pytest.Subtests
+) -> None:
+    for asked, status, param in INVALID_REQUESTS:
         for stream in (False, True):
             with subtests.test(param=param, status=status, stream=stream):
                 sent = {**asked, "stream": stream} if isinstance(asked, dict) else asked
-                reply = await here.call("POST", PATH, sent)
+                reply = await local_app.call("POST", COMPLETIONS_PATH, sent)
                 assert (reply.status_code, list(reply.json())) == (status, ["error"])
                 assert reply.json()["error"]["param"] == param
                 assert reply.json()["error"]["message"]
                 assert reply.headers["content-type"].startswith("application/json")
-    assert await charges(here.house.database) == 0
+    assert await count_charges(local_app.services.database) == 0
 
 
-async def test_other_refusals_have_that_shape_too(here: Talking) -> None:
+async def test_other_refusals_have_that_shape_too(local_app: LocalApp) -> None:
     json = {"content-type": "application/json"}
-    broken = await here.client.post(PATH, content="{", headers=json)
-    other = await here.client.post(PATH, content="{}", headers={"content-type": "text/plain"})
-    large = await here.client.post(PATH, content=b" " * (MAX_BODY + 1), headers=json)
-    replies = [broken, other, large, await here.call("GET", PATH), await here.call("GET", "/v1/files")]
+    broken = await local_app.client.post(COMPLETIONS_PATH, content="{", headers=json)
+    other = await local_app.client.post(
+        COMPLETIONS_PATH, content="{}", headers={"content-type": "text/plain"}
+    )
+    large = await local_app.client.post(COMPLETIONS_PATH, content=b" " * (MAX_BODY + 1), headers=json)
+    replies = [
+        broken,
+        other,
+        large,
+        await local_app.call("GET", COMPLETIONS_PATH),
+        await local_app.call("GET", "/v1/files"),
+    ]
     assert [reply.status_code for reply in replies] == [400, 415, 413, 405, 404]
     assert all(list(reply.json()) == ["error"] for reply in replies)
 
 
-async def test_whoever_has_no_token_is_refused(cottage: House) -> None:
+async def test_whoever_has_no_token_is_refused(sqlite_account_app: AccountApp) -> None:
     for headers in ({}, {"Authorization": "Bearer moot_wrong"}):
-        reply = await cottage.client.post(PATH, json=body(), headers=headers)
+        reply = await sqlite_account_app.client.post(
+            COMPLETIONS_PATH, json=completion_body(), headers=headers
+        )
         assert (reply.status_code, reply.json()["error"]["code"]) == (401, "invalid_api_key")
-    reply = await cottage.client.post(PATH, json=body(), headers=await cottage.bearer("ada"))
+    reply = await sqlite_account_app.client.post(
+        COMPLETIONS_PATH, json=completion_body(), headers=await sqlite_account_app.create_token_headers("ada")
+    )
     assert reply.status_code == 200
 
 
 async def test_too_many_are_told_when_to_come_back(tmp_path: Path) -> None:
     async with (
-        migrated("sqlite", tmp_path) as database,
-        built(database, local=True, messages=(1, 1)) as house,
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, local=True, messages=(1, 1)) as house,
     ):
-        assert (await house.client.post(PATH, json=body())).status_code == 200
-        reply = await house.client.post(PATH, json=body())
+        assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
+        reply = await house.client.post(COMPLETIONS_PATH, json=completion_body())
     assert (reply.status_code, reply.json()["error"]["code"]) == (429, "rate_limit_exceeded")
     assert int(reply.headers["retry-after"]) > 0
 
 
 async def test_what_is_not_right_is_said_however_often_and_counts_as_no_message(tmp_path: Path) -> None:
-    wrong = [{"model": "scripted/echo"}, body("moot/quarrel"), body(stop=["."]), body(discussion="dis_none")]
+    wrong = [
+        {"model": "scripted/echo"},
+        completion_body("moot/quarrel"),
+        completion_body(stop=["."]),
+        completion_body(discussion="dis_none"),
+    ]
     async with (
-        migrated("sqlite", tmp_path) as database,
-        built(database, local=True, messages=(1, 1)) as house,
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, local=True, messages=(1, 1)) as house,
     ):
-        replies = [(await house.client.post(PATH, json=one)).status_code for one in wrong]
+        replies = [(await house.client.post(COMPLETIONS_PATH, json=one)).status_code for one in wrong]
         assert replies == [400, 404, 400, 404]
-        assert (await house.client.post(PATH, json=body())).status_code == 200
+        assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
 
 
-async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(here: Talking) -> None:
+async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(local_app: LocalApp) -> None:
     seats = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
-    await here.ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
-    reply = await here.ok("POST", PATH, body("line-up/Two"))
+    await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
+    reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("line-up/Two"))
     reasoning = reply["choices"][0]["message"]["reasoning_content"]
     assert reasoning == "[Nothing of this is kept, so no tools are called; without theirs answers: Alpha.]"
 
 
-async def test_who_has_nothing_left_is_refused(here: Talking) -> None:
-    await here.house.budgets.set_limit("local", 0.0)
-    reply = await here.call("POST", PATH, body())
+async def test_who_has_nothing_left_is_refused(local_app: LocalApp) -> None:
+    await local_app.services.budgets.set_limit("local", 0.0)
+    reply = await local_app.call("POST", COMPLETIONS_PATH, completion_body())
     assert (reply.status_code, reply.json()["error"]["code"]) == (402, "insufficient_quota")
 
 
-async def test_a_table_that_fails_is_no_answer(here: Talking) -> None:
-    whole = await here.call("POST", PATH, body("scripted/unauthorized"))
+async def test_a_table_that_fails_is_no_answer(local_app: LocalApp) -> None:
+    whole = await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized"))
     assert (whole.status_code, whole.headers["x-should-retry"]) == (502, "false")
-    frames = chunks((await here.call("POST", PATH, body("scripted/unauthorized", stream=True))).text)
+    frames = parse_frames(
+        (
+            await local_app.call(
+                "POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized", stream=True)
+            )
+        ).text
+    )
     assert "Key rejected" in frames[-1]["error"]["message"]
     assert "[DONE]" not in frames
 
 
-async def test_an_answer_that_breaks_off_does_not_look_whole(here: Talking) -> None:
-    frames = chunks((await here.call("POST", PATH, body("scripted/reset", stream=True))).text)
-    assert said(frames)
+async def test_an_answer_that_breaks_off_does_not_look_whole(local_app: LocalApp) -> None:
+    frames = parse_frames(
+        (await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/reset", stream=True))).text
+    )
+    assert delta_text(frames)
     assert "error" in frames[-1]
     assert not [frame for frame in frames[:-1] if frame["choices"][0]["finish_reason"]]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_whoever_hangs_up_stops_the_table_and_pays_for_what_was_said(
-    here: Talking, stream: bool
+    local_app: LocalApp, stream: bool
 ) -> None:
-    client = Client(body("scripted/endless", stream=stream))
-    reading = client.reads(here.app)
-    sittings = here.house.ephemeral_runs
+    client = CompletionClient(completion_body("scripted/endless", stream=stream))
+    reading = client.start_request(local_app.app)
+    sittings = local_app.services.ephemeral_runs
     async with asyncio.timeout(60):
         if stream:
-            await client.has(b"table")
+            await client.wait_for(b"table")
         while not len(sittings):
             await asyncio.sleep(0.001)
-        client.leaves.set()
+        client.disconnected.set()
         await reading
         while len(sittings):
             await asyncio.sleep(0.001)
-    assert await charges(here.house.database) <= 1
-    assert not stream or await charges(here.house.database) == 1
+    assert await count_charges(local_app.services.database) <= 1
+    assert not stream or await count_charges(local_app.services.database) == 1
 
 
-async def test_a_server_that_ends_says_that_the_answer_is_not_whole(here: Talking) -> None:
-    client = Client(body("scripted/endless", stream=True))
-    reading = client.reads(here.app)
+async def test_a_server_that_ends_says_that_the_answer_is_not_whole(local_app: LocalApp) -> None:
+    client = CompletionClient(completion_body("scripted/endless", stream=True))
+    reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
-        await client.has(b"table")
-        here.house.readers.close_all()
+        await client.wait_for(b"table")
+        local_app.services.sse_connections.close_all()
         await reading
-    frames = chunks(b"".join(client.came).decode())
+    frames = parse_frames(b"".join(client.received_bodies).decode())
     assert "not whole" in frames[-1]["error"]["message"]
 
 
-async def test_while_nothing_comes_a_comment_does(here: Talking, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_nothing_comes_a_comment_does(
+    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
-    client = Client(body("scripted/silence", stream=True))
-    reading = client.reads(here.app)
+    client = CompletionClient(completion_body("scripted/silence", stream=True))
+    reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
-        await client.has(sse.HEARTBEAT * 3)
-        client.leaves.set()
+        await client.wait_for(sse.HEARTBEAT * 3)
+        client.disconnected.set()
         await reading
 
 
-async def test_a_request_that_comes_twice_with_one_key_is_done_once(here: Talking) -> None:
+async def test_a_request_that_comes_twice_with_one_key_is_done_once(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "k1"}
-    asked = body("scripted/thinker")
-    first, second = [await here.ok("POST", PATH, asked, **key) for _ in range(2)]
+    asked = completion_body("scripted/thinker")
+    first, second = [await local_app.call_ok("POST", COMPLETIONS_PATH, asked, **key) for _ in range(2)]
     assert first == second
-    assert await charges(here.house.database) == 1
-    other = await here.call("POST", PATH, body("scripted/thinker", "Other?"), **key)
+    assert await count_charges(local_app.services.database) == 1
+    other = await local_app.call(
+        "POST", COMPLETIONS_PATH, completion_body("scripted/thinker", "Other?"), **key
+    )
     assert (other.status_code, list(other.json())) == (409, ["error"])
 
 
-async def test_a_stream_that_comes_twice_is_repeated(here: Talking) -> None:
+async def test_a_stream_that_comes_twice_is_repeated(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "k2"}
-    asked = body("scripted/thinker", stream=True, stream_options={"include_usage": True})
-    first, second = [chunks((await here.call("POST", PATH, asked, **key)).text) for _ in range(2)]
-    assert [said(first), said(first, "reasoning_content")] == [
-        said(second),
-        said(second, "reasoning_content"),
+    asked = completion_body("scripted/thinker", stream=True, stream_options={"include_usage": True})
+    first, second = [
+        parse_frames((await local_app.call("POST", COMPLETIONS_PATH, asked, **key)).text) for _ in range(2)
+    ]
+    assert [delta_text(first), delta_text(first, "reasoning_content")] == [
+        delta_text(second),
+        delta_text(second, "reasoning_content"),
     ]
     assert first[-2:] == [{**second[-2], "created": first[-2]["created"]}, "[DONE]"]
-    assert await charges(here.house.database) == 1
+    assert await count_charges(local_app.services.database) == 1
 
 
-async def test_what_failed_may_be_asked_again_with_its_key(here: Talking) -> None:
+async def test_what_failed_may_be_asked_again_with_its_key(local_app: LocalApp) -> None:
     for _ in range(2):
-        reply = await here.call("POST", PATH, body("scripted/unauthorized"), **{"Idempotency-Key": "k3"})
+        reply = await local_app.call(
+            "POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized"), **{"Idempotency-Key": "k3"}
+        )
         assert reply.status_code == 502
 
 
-async def test_in_a_discussion_the_last_message_is_said(here: Talking) -> None:
-    opened = await here.open(participants=["scripted/echo"])
+async def test_in_a_discussion_the_last_message_is_said(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion(participants=["scripted/echo"])
     place = opened["discussion"]["id"]
-    await here.answer(opened["run"]["id"], "A meeting.")
-    client = Client(body(words="And then?", discussion=place, stream=True))
-    reading = client.reads(here.app)
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
+    client = CompletionClient(completion_body(text="And then?", discussion=place, stream=True))
+    reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
-        while len(here.started) < 2:
+        while len(local_app.started_runs) < 2:
             await asyncio.sleep(0.001)
-        await here.answer(here.started[1], "More", ".")
+        await local_app.record_answer(local_app.started_runs[1], "More", ".")
         await reading
-    frames = chunks(b"".join(client.came).decode())
-    assert (said(frames), frames[-1], frames[0]["id"]) == ("More.", "[DONE]", here.started[1])
-    messages = (await here.ok("GET", f"/api/discussions/{place}"))["messages"]
+    frames = parse_frames(b"".join(client.received_bodies).decode())
+    assert (delta_text(frames), frames[-1], frames[0]["id"]) == ("More.", "[DONE]", local_app.started_runs[1])
+    messages = (await local_app.call_ok("GET", f"/api/discussions/{place}"))["messages"]
     assert [one["content"] for one in messages] == ["What is a moot?", "A meeting.", "And then?", "More."]
 
 
-async def test_whoever_leaves_a_discussion_stops_its_run(here: Talking) -> None:
-    opened = await here.open(participants=["scripted/echo"])
-    client = Client(body(metadata={"discussion": opened["discussion"]["id"]}, stream=True))
-    reading = client.reads(here.app)
+async def test_whoever_leaves_a_discussion_stops_its_run(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion(participants=["scripted/echo"])
+    client = CompletionClient(
+        completion_body(metadata={"discussion": opened["discussion"]["id"]}, stream=True)
+    )
+    reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
-        while len(here.started) < 2:
+        while len(local_app.started_runs) < 2:
             await asyncio.sleep(0.001)
-        await here.answer(here.started[1], "More", status=None)
-        await client.has(b"More")
-        client.leaves.set()
+        await local_app.record_answer(local_app.started_runs[1], "More", status=None)
+        await client.wait_for(b"More")
+        client.disconnected.set()
         await reading
-    assert (await here.house.runs.pending_commands(here.started[1])).stop_reason == "stopped_by_user"
+    assert (
+        await local_app.services.runs.pending_commands(local_app.started_runs[1])
+    ).stop_reason == "stopped_by_user"

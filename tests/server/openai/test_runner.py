@@ -11,86 +11,100 @@ from moot.server.openai.schemas import CompletionRequest
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, ShuttingDown, UsageError
 from moot.types.events import RunEnded, RunStarted, TextDelta
-from tests.server.openai.asked import body
-from tests.server.talking import Talking
+from tests.server.openai.asked import completion_body
+from tests.server.talking import LocalApp
 
-ME = Caller(account="local", tenant="local", name="local", kind="local")
-
-
-def hearing(here: Talking) -> RunEventReader:
-    return RunEventReader(here.house.feeds, here.house.events, here.house.runs)
+LOCAL_CALLER = Caller(account="local", tenant="local", name="local", kind="local")
 
 
-async def test_a_run_that_is_over_is_heard_from_its_start(here: Talking) -> None:
-    run = (await here.open())["run"]["id"]
-    await here.answer(run, "Yes", ".")
-    heard = [event async for some in hearing(here).read_events(ME, run) for event in some]
+def event_reader(local_app: LocalApp) -> RunEventReader:
+    return RunEventReader(local_app.services.event_hub, local_app.services.events, local_app.services.runs)
+
+
+async def test_a_run_that_is_over_is_heard_from_its_start(local_app: LocalApp) -> None:
+    run = (await local_app.create_discussion())["run"]["id"]
+    await local_app.record_answer(run, "Yes", ".")
+    heard = [event async for some in event_reader(local_app).read_events(LOCAL_CALLER, run) for event in some]
     assert [type(event) for event in heard] == [RunStarted, TextDelta, TextDelta, RunEnded]
-    assert (await here.house.runs.pending_commands(run)).stop_reason is None
+    assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
-async def test_whoever_leaves_stops_it(here: Talking) -> None:
-    run = (await here.open())["run"]["id"]
-    await here.answer(run, "Yes", status=None)
-    async with asyncio.timeout(60), aclosing(hearing(here).read_events(ME, run)) as heard:
+async def test_whoever_leaves_stops_it(local_app: LocalApp) -> None:
+    run = (await local_app.create_discussion())["run"]["id"]
+    await local_app.record_answer(run, "Yes", status=None)
+    async with asyncio.timeout(60), aclosing(event_reader(local_app).read_events(LOCAL_CALLER, run)) as heard:
         assert await anext(heard)
-    assert (await here.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
+    assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
-async def test_nobody_hears_the_runs_of_others(here: Talking) -> None:
-    run = (await here.open())["run"]["id"]
+async def test_nobody_hears_the_runs_of_others(local_app: LocalApp) -> None:
+    run = (await local_app.create_discussion())["run"]["id"]
     with pytest.raises(NotFound):
-        await anext(hearing(here).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run))
-    assert (await here.house.runs.pending_commands(run)).stop_reason is None
+        await anext(
+            event_reader(local_app).read_events(Caller(account="x", tenant="x", name="x", kind="token"), run)
+        )
+    assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
-PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
-PICTURE = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": PNG}}]
+PNG_URL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n rest").decode()
+IMAGE_CONTENT = [
+    {"type": "text", "text": "What is it?"},
+    {"type": "image_url", "image_url": {"url": PNG_URL}},
+]
 
 
-async def begin(here: Talking, key: str | None = None, **asked: Any) -> CompletionRun:
-    return await here.house.speaking.start_completion(
-        ME, msgspec.convert(body(**asked), CompletionRequest), here.house.limits, key
+async def start_completion(local_app: LocalApp, key: str | None = None, **fields: Any) -> CompletionRun:
+    return await local_app.services.completion_runner.start_completion(
+        LOCAL_CALLER,
+        msgspec.convert(completion_body(**fields), CompletionRequest),
+        local_app.services.rate_limits,
+        key,
     )
 
 
-async def test_instructions_come_after_who_one_is(here: Talking) -> None:
-    persona = await here.ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
+async def test_instructions_come_after_who_one_is(local_app: LocalApp) -> None:
+    persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
     seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
-    await here.ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
+    await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
     said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
-    begun = await begin(here, model="line-up/Two", messages=said, temperature=0.5)
+    begun = await start_completion(local_app, model="line-up/Two", messages=said, temperature=0.5)
     assert begun.plan.personas == {"ada": "Be Ada.\n\nBe brief.", "alpha": "Be brief."}
     assert {who.temperature for who in begun.plan.participants} == {0.5}
 
 
-async def test_a_file_that_somebody_cannot_read_is_refused_before_anything_is_paid(here: Talking) -> None:
+async def test_a_file_that_somebody_cannot_read_is_refused_before_anything_is_paid(
+    local_app: LocalApp,
+) -> None:
     with pytest.raises(UsageError, match=r"^messages: .*takes no image files"):
-        await begin(here, model="local/smollm2", messages=[{"role": "user", "content": PICTURE}])
+        await start_completion(
+            local_app, model="local/smollm2", messages=[{"role": "user", "content": IMAGE_CONTENT}]
+        )
 
 
-async def test_a_file_for_a_discussion_is_kept_there(here: Talking) -> None:
-    place = (await here.open(participants=["scripted/echo"]))["discussion"]["id"]
-    await begin(here, discussion=place, messages=[{"role": "user", "content": PICTURE}])
-    (*_, last) = (await here.ok("GET", f"/api/discussions/{place}"))["messages"]
+async def test_a_file_for_a_discussion_is_kept_there(local_app: LocalApp) -> None:
+    place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
+    await start_completion(local_app, discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}])
+    (*_, last) = (await local_app.call_ok("GET", f"/api/discussions/{place}"))["messages"]
     assert (last["content"], len(last["files"])) == ("What is it?", 1)
 
 
-async def test_in_a_discussion_a_request_with_a_key_starts_one_run(here: Talking) -> None:
-    place = (await here.open(participants=["scripted/echo"]))["discussion"]["id"]
-    runs = {(await begin(here, "k", discussion=place)).id for _ in range(2)}
-    assert runs == set(here.started[1:])
+async def test_in_a_discussion_a_request_with_a_key_starts_one_run(local_app: LocalApp) -> None:
+    place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
+    runs = {(await start_completion(local_app, "k", discussion=place)).id for _ in range(2)}
+    assert runs == set(local_app.started_runs[1:])
     with pytest.raises(UsageError, match="Idempotency-Key"):
-        await begin(here, "k2", discussion=place, messages=[{"role": "user", "content": PICTURE}])
+        await start_completion(
+            local_app, "k2", discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}]
+        )
 
 
-async def test_a_discussion_takes_no_more_words_than_elsewhere(here: Talking) -> None:
-    place = (await here.open())["discussion"]["id"]
+async def test_a_discussion_takes_no_more_words_than_elsewhere(local_app: LocalApp) -> None:
+    place = (await local_app.create_discussion())["discussion"]["id"]
     with pytest.raises(UsageError, match="10,000"):
-        await begin(here, discussion=place, words="x" * (MAX_MESSAGE_CHARS + 1))
+        await start_completion(local_app, discussion=place, words="x" * (MAX_MESSAGE_CHARS + 1))
 
 
-async def test_a_server_that_ends_takes_nothing_in(here: Talking) -> None:
-    here.house.hall.drain()
+async def test_a_server_that_ends_takes_nothing_in(local_app: LocalApp) -> None:
+    local_app.services.discussion_service.drain()
     with pytest.raises(ShuttingDown):
-        await begin(here)
+        await start_completion(local_app)

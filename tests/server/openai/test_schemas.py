@@ -4,7 +4,7 @@ import pytest
 from moot.server.openai.schemas import CompletionRequest, ImagePart, RefusalPart, TextPart, completion_usage
 from moot.types.chunks import Usage
 
-LEAST = {"model": "moot/debate", "messages": [{"role": "user", "content": "Why?"}]}
+MINIMAL_REQUEST = {"model": "moot/debate", "messages": [{"role": "user", "content": "Why?"}]}
 
 
 def test_usage_has_reasoning_and_what_was_cached() -> None:
@@ -22,7 +22,7 @@ def test_usage_has_reasoning_and_what_was_cached() -> None:
     [({}, None), ({"discussion": "dis_1"}, "dis_1"), ({"metadata": {"discussion": "dis_2"}}, "dis_2")],
 )
 def test_a_discussion_may_be_named_in_two_ways(more: dict[str, object], place: str | None) -> None:
-    assert msgspec.convert(LEAST | more, CompletionRequest).discussion_id == place
+    assert msgspec.convert(MINIMAL_REQUEST | more, CompletionRequest).discussion_id == place
 
 
 def test_words_and_pictures_may_come_in_parts() -> None:
@@ -31,10 +31,12 @@ def test_words_and_pictures_may_come_in_parts() -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
         {"type": "refusal", "refusal": "No."},
     ]
-    asked = msgspec.convert(LEAST | {"messages": [{"role": "user", "content": parts}]}, CompletionRequest)
+    asked = msgspec.convert(
+        MINIMAL_REQUEST | {"messages": [{"role": "user", "content": parts}]}, CompletionRequest
+    )
     assert [type(part) for part in asked.messages[0].content or ()] == [TextPart, ImagePart, RefusalPart]
 
 
 def test_what_nobody_knows_is_not_passed_over() -> None:
     with pytest.raises(msgspec.ValidationError, match="discusion"):
-        msgspec.convert(LEAST | {"discusion": "dis_1"}, CompletionRequest)
+        msgspec.convert(MINIMAL_REQUEST | {"discusion": "dis_1"}, CompletionRequest)

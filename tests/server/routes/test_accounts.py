@@ -3,34 +3,34 @@ import logging
 import pytest
 
 from moot.server.auth import SESSION_COOKIE
-from moot.server.routes.accounts import Login, MadeToken
-from tests.server.house import PASSWORD, House
+from moot.server.routes.accounts import Login, TokenWithSecret
+from tests.server.house import PASSWORD, AccountApp
 
 
-async def test_logging_in_and_out(house: House) -> None:
-    await house.accounts.create_account("ada", PASSWORD)
-    reply = await house.log_in()
+async def test_logging_in_and_out(account_app: AccountApp) -> None:
+    await account_app.accounts.create_account("ada", PASSWORD)
+    reply = await account_app.log_in()
     assert reply.status_code == 200
     assert (reply.json()["name"], reply.json()["kind"]) == ("ada", "session")
-    assert (await house.client.get("/api/me")).json() == reply.json()
-    secret = house.client.cookies[SESSION_COOKIE]
-    left = await house.client.post("/api/logout")
+    assert (await account_app.client.get("/api/me")).json() == reply.json()
+    secret = account_app.client.cookies[SESSION_COOKIE]
+    left = await account_app.client.post("/api/logout")
     assert (left.status_code, left.content) == (204, b"")
-    assert SESSION_COOKIE not in house.client.cookies
-    again = await house.client.get("/api/me", headers={"Cookie": f"{SESSION_COOKIE}={secret}"})
+    assert SESSION_COOKIE not in account_app.client.cookies
+    again = await account_app.client.get("/api/me", headers={"Cookie": f"{SESSION_COOKIE}={secret}"})
     assert again.status_code == 401
 
 
-async def test_a_token_survives_a_log_out(house: House) -> None:
-    bob = await house.bearer("bob")
-    assert (await house.client.post("/api/logout", headers=bob)).status_code == 204
-    assert (await house.client.get("/api/me", headers=bob)).status_code == 200
+async def test_a_token_survives_a_log_out(account_app: AccountApp) -> None:
+    bob = await account_app.create_token_headers("bob")
+    assert (await account_app.client.post("/api/logout", headers=bob)).status_code == 204
+    assert (await account_app.client.get("/api/me", headers=bob)).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["ada", "eve", "ada\x00", "' OR '1'='1", " ada"])
-async def test_a_wrong_log_in_is_refused_without_a_cookie(house: House, name: str) -> None:
-    await house.accounts.create_account("ada", PASSWORD)
-    reply = await house.log_in(name, "wrong password")
+async def test_a_wrong_log_in_is_refused_without_a_cookie(account_app: AccountApp, name: str) -> None:
+    await account_app.accounts.create_account("ada", PASSWORD)
+    reply = await account_app.log_in(name, "wrong password")
     assert reply.status_code == 401
     assert reply.json()["detail"] == "The name or the password is wrong."
     assert "set-cookie" not in reply.headers
@@ -50,61 +50,61 @@ async def test_a_wrong_log_in_is_refused_without_a_cookie(house: House, name: st
     ids=str,
 )
 async def test_a_log_in_that_is_none_is_a_bad_request(
-    cottage: House, body: object, caplog: pytest.LogCaptureFixture
+    sqlite_account_app: AccountApp, body: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    reply = await cottage.client.post("/api/login", json=body)
+    reply = await sqlite_account_app.client.post("/api/login", json=body)
     assert reply.status_code == 400
     assert "canary-password" not in reply.text + caplog.text
 
 
-async def test_a_token_is_shown_once_listed_and_deleted(house: House) -> None:
-    await house.ada()
-    made = await house.client.post("/api/tokens", json={"name": "laptop"})
+async def test_a_token_is_shown_once_listed_and_deleted(account_app: AccountApp) -> None:
+    await account_app.log_in_ada()
+    made = await account_app.client.post("/api/tokens", json={"name": "laptop"})
     assert made.status_code == 201
     secret = made.json().pop("secret")
     shown = {name: value for name, value in made.json().items() if name != "secret"}
-    listed = await house.client.get("/api/tokens")
+    listed = await account_app.client.get("/api/tokens")
     assert listed.json() == [shown]
     assert secret not in listed.text
     with_token = {"Authorization": f"Bearer {secret}"}
-    assert (await house.client.get("/api/me", headers=with_token)).json()["kind"] == "token"
-    assert (await house.client.delete(f"/api/tokens/{shown['id']}")).status_code == 204
-    assert (await house.client.get("/api/me", headers=with_token)).status_code == 401
+    assert (await account_app.client.get("/api/me", headers=with_token)).json()["kind"] == "token"
+    assert (await account_app.client.delete(f"/api/tokens/{shown['id']}")).status_code == 204
+    assert (await account_app.client.get("/api/me", headers=with_token)).status_code == 401
 
 
-async def test_another_s_token_is_not_there(house: House) -> None:
-    await house.ada()
-    made = (await house.client.post("/api/tokens", json={"name": "laptop"})).json()
-    bob = await house.bearer("bob")
+async def test_another_s_token_is_not_there(account_app: AccountApp) -> None:
+    await account_app.log_in_ada()
+    made = (await account_app.client.post("/api/tokens", json={"name": "laptop"})).json()
+    bob = await account_app.create_token_headers("bob")
     for id_ in (made["id"], "none", "%00", "%ff", "a'b"):
-        assert (await house.client.delete(f"/api/tokens/{id_}", headers=bob)).status_code == 404
-    assert len((await house.client.get("/api/tokens")).json()) == 1
-    assert len((await house.client.get("/api/tokens", headers=bob)).json()) == 1
+        assert (await account_app.client.delete(f"/api/tokens/{id_}", headers=bob)).status_code == 404
+    assert len((await account_app.client.get("/api/tokens")).json()) == 1
+    assert len((await account_app.client.get("/api/tokens", headers=bob)).json()) == 1
 
 
 @pytest.mark.parametrize(
     "body", [{}, {"name": ""}, {"name": " "}, {"name": "\x00"}, {"name": "x" * 500}, {"name": "a", "b": 1}]
 )
-async def test_a_token_needs_a_name(cottage: House, body: object) -> None:
-    await cottage.ada()
-    assert (await cottage.client.post("/api/tokens", json=body)).status_code == 400
+async def test_a_token_needs_a_name(sqlite_account_app: AccountApp, body: object) -> None:
+    await sqlite_account_app.log_in_ada()
+    assert (await sqlite_account_app.client.post("/api/tokens", json=body)).status_code == 400
 
 
-async def test_a_token_makes_no_tokens(cottage: House) -> None:
-    bob = await cottage.bearer("bob")
-    refused = await cottage.client.post("/api/tokens", json={"name": "another"}, headers=bob)
+async def test_a_token_makes_no_tokens(sqlite_account_app: AccountApp) -> None:
+    bob = await sqlite_account_app.create_token_headers("bob")
+    refused = await sqlite_account_app.client.post("/api/tokens", json={"name": "another"}, headers=bob)
     assert (refused.status_code, "log in" in refused.json()["detail"]) == (403, True)
-    assert len((await cottage.client.get("/api/tokens", headers=bob)).json()) == 1
+    assert len((await sqlite_account_app.client.get("/api/tokens", headers=bob)).json()) == 1
 
 
-async def test_nobody_can_sign_up(cottage: House) -> None:
+async def test_nobody_can_sign_up(sqlite_account_app: AccountApp) -> None:
     for path in ("/api/accounts", "/api/users", "/api/register", "/api/signup"):
         assert (
-            await cottage.client.post(path, json={"name": "eve", "password": PASSWORD})
+            await sqlite_account_app.client.post(path, json={"name": "eve", "password": PASSWORD})
         ).status_code == 404
 
 
 def test_secrets_do_not_show_themselves() -> None:
     assert PASSWORD not in repr(Login("ada", PASSWORD))
-    assert "moot_canary" not in repr(MadeToken(id="t", name="n", created_at=0.0, secret="moot_canary"))
+    assert "moot_canary" not in repr(TokenWithSecret(id="t", name="n", created_at=0.0, secret="moot_canary"))

@@ -10,41 +10,41 @@ from moot.settings import Settings
 from moot.store.database import Database
 from moot.store.schema import charge, discussion, run
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import Api, knowing
-from tests.server.talking import UNHURRIED
-from tests.store.people import ANNA, BERT, discuss, settled
+from tests.server.knowing import TenantApi, create_tenant_api
+from tests.server.talking import UNLIMITED_SETTINGS
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
 
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with settled(request.param, tmp_path) as database:
+    async with database_with_accounts(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
-async def api(database: Database) -> AsyncIterator[Api]:
+async def api(database: Database) -> AsyncIterator[TenantApi]:
     """A server on which everybody may spend a dollar a week, and an answer costs about 0.6."""
-    settings = Settings(budget=1.0, rates=UNHURRIED.rates)
-    async with knowing(database, settings) as api:
+    settings = Settings(budget=1.0, rates=UNLIMITED_SETTINGS.rates)
+    async with create_tenant_api(database, settings) as api:
         api.scripts.by_name["dear"] = Script(price=1000)
         yield api
 
 
-async def test_the_week_is_shown(api: Api) -> None:
-    before = await api.ok("GET", "/budget")
+async def test_the_week_is_shown(api: TenantApi) -> None:
+    before = await api.call_ok("GET", "/budget")
     assert (before["budget"], before["spent"], before["reserved"], before["left"]) == (1.0, 0.0, 0.0, 1.0)
     assert (before["week_ends"] - before["week_begins"], before["reup_at"]) == (7 * 24 * 3600, None)
-    await api.ok("POST", "/discussions", QUESTION)
-    after = await api.ok("GET", "/budget")
+    await api.call_ok("POST", "/discussions", QUESTION)
+    after = await api.call_ok("GET", "/budget")
     assert after["reserved"] > 0.6
     assert after["left"] == pytest.approx(1.0 - after["reserved"])
-    assert (await api.ok("GET", "/budget", tenant=BERT))["left"] == 1.0
+    assert (await api.call_ok("GET", "/budget", tenant=BERT))["left"] == 1.0
 
 
-async def test_what_is_over_the_budget_is_refused_with_words(api: Api) -> None:
-    await api.ok("POST", "/discussions", QUESTION)
+async def test_what_is_over_the_budget_is_refused_with_words(api: TenantApi) -> None:
+    await api.call_ok("POST", "/discussions", QUESTION)
     refused = await api.call("POST", "/discussions", QUESTION)
     problem = refused.json()
     assert (refused.status_code, problem["title"]) == (402, "Over the budget")
@@ -54,34 +54,36 @@ async def test_what_is_over_the_budget_is_refused_with_words(api: Api) -> None:
     assert capped.status_code == 402, "the first answer is asked, however small the cap"
 
 
-async def test_a_week_is_begun_anew_once(api: Api) -> None:
-    anew = await api.ok("POST", "/budget/re-up")
+async def test_a_week_is_begun_anew_once(api: TenantApi) -> None:
+    anew = await api.call_ok("POST", "/budget/re-up")
     assert anew["reup_at"] is not None
     refused = await api.call("POST", "/budget/re-up")
     assert (refused.status_code, "already" in refused.json()["detail"]) == (409, True)
-    assert (await api.ok("GET", "/budget"))["reup_at"] == anew["reup_at"]
-    assert (await api.ok("GET", "/budget", tenant=BERT))["reup_at"] is None
+    assert (await api.call_ok("GET", "/budget"))["reup_at"] == anew["reup_at"]
+    assert (await api.call_ok("GET", "/budget", tenant=BERT))["reup_at"] is None
 
 
 async def test_without_a_budget_nothing_is_limited(database: Database) -> None:
-    async with knowing(database) as api:
-        shown = await api.ok("GET", "/budget")
+    async with create_tenant_api(database) as api:
+        shown = await api.call_ok("GET", "/budget")
         assert (shown["budget"], shown["left"]) == (None, None)
         assert (await api.call("POST", "/budget/re-up")).status_code == 409
-        estimate = await api.ok("POST", "/estimate", QUESTION | {"participants": ["scripted/echo"]})
+        estimate = await api.call_ok("POST", "/estimate", QUESTION | {"participants": ["scripted/echo"]})
         assert estimate["left"] is None
 
 
-async def counted(database: Database) -> list[Any]:
+async def count_rows(database: Database) -> list[Any]:
     tables = (discussion, run, charge)
     async with database.read() as connection:
         return [(await connection.execute(select(func.count()).select_from(one))).scalar() for one in tables]
 
 
-async def test_an_estimate_says_what_is_reserved_and_starts_nothing(api: Api, database: Database) -> None:
-    before = await counted(database)
-    estimate = await api.ok("POST", "/estimate", QUESTION)
-    assert await counted(database) == before
+async def test_an_estimate_says_what_is_reserved_and_starts_nothing(
+    api: TenantApi, database: Database
+) -> None:
+    before = await count_rows(database)
+    estimate = await api.call_ok("POST", "/estimate", QUESTION)
+    assert await count_rows(database) == before
     assert estimate["left"] == 1.0
     (line,) = estimate["forecast"]["lines"]
     assert (line["purpose"], line["participant"], line["model"], line["calls"]) == (
@@ -90,37 +92,37 @@ async def test_an_estimate_says_what_is_reserved_and_starts_nothing(api: Api, da
         "scripted/dear",
         1,
     )
-    await api.ok("POST", "/discussions", QUESTION)
-    reserved = (await api.ok("GET", "/budget"))["reserved"]
+    await api.call_ok("POST", "/discussions", QUESTION)
+    reserved = (await api.call_ok("GET", "/budget"))["reserved"]
     assert reserved == pytest.approx(estimate["forecast"]["cost"])
 
 
-async def test_an_estimate_is_for_a_mode_so_many_participants_and_rounds(api: Api) -> None:
+async def test_an_estimate_is_for_a_mode_so_many_participants_and_rounds(api: TenantApi) -> None:
     table = {"participants": ["scripted/dear", "scripted/echo", "scripted/steady"], "rounds": 3}
     calls = {
-        mode: (await api.ok("POST", "/estimate", QUESTION | table | {"mode": mode}))["forecast"]["calls"]
+        mode: (await api.call_ok("POST", "/estimate", QUESTION | table | {"mode": mode}))["forecast"]["calls"]
         for mode in ("single", "parallel", "consensus")
     }
     assert calls == {"single": 1, "parallel": 3, "consensus": 9}
 
 
 async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
-    api: Api, database: Database
+    api: TenantApi, database: Database
 ) -> None:
-    about = await discuss(database, ANNA, "x" * 4000, model="scripted/dear")
-    new = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
-    estimate = await api.ok("POST", "/estimate", {"discussion": about.id, "message": "What is a moot?"})
+    about = await create_discussion(database, ANNA, "x" * 4000, model="scripted/dear")
+    new = (await api.call_ok("POST", "/estimate", QUESTION))["forecast"]
+    estimate = await api.call_ok("POST", "/estimate", {"discussion": about.id, "message": "What is a moot?"})
     assert estimate["forecast"]["input"] - new["input"] > 900
     foreign = await api.call("POST", "/estimate", {"discussion": about.id, "message": "And?"}, tenant=BERT)
     assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "discussion")
 
 
-async def a_file(api: Api, name: str) -> str:
-    return (await api.house.file_store.store_file(ANNA, ANNA, name, "text/plain", name, name.encode())).id
+async def add_text_file(api: TenantApi, name: str) -> str:
+    return (await api.services.file_store.store_file(ANNA, ANNA, name, "text/plain", name, name.encode())).id
 
 
-async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) -> None:
-    about = (await api.ok("POST", "/discussions", QUESTION))["discussion"]["id"]
+async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: TenantApi) -> None:
+    about = (await api.call_ok("POST", "/discussions", QUESTION))["discussion"]["id"]
     for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"gate": True}), ("language", "de")):
         asked = {"discussion": about, "message": "And?", field: value}
         refused = await api.call("POST", "/estimate", asked)
@@ -128,21 +130,21 @@ async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) 
         assert refused.json()["errors"][0]["field"] == field
 
 
-async def test_an_estimate_counts_each_file_of_the_message_once(api: Api) -> None:
-    one, two = await a_file(api, "one"), await a_file(api, "two")
-    bare = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
-    full = (await api.ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
+async def test_an_estimate_counts_each_file_of_the_message_once(api: TenantApi) -> None:
+    one, two = await add_text_file(api, "one"), await add_text_file(api, "two")
+    bare = (await api.call_ok("POST", "/estimate", QUESTION))["forecast"]
+    full = (await api.call_ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
     assert 0 < full["input"] - bare["input"] < 100, "text is read as it is"
 
 
-async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: Api) -> None:
-    asked = QUESTION | {"files": [await a_file(api, "one")]}
+async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: TenantApi) -> None:
+    asked = QUESTION | {"files": [await add_text_file(api, "one")]}
     foreign = await api.call("POST", "/estimate", asked, tenant=BERT)
     assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "files[0]")
 
 
-async def test_a_price_that_nobody_knows_is_said(api: Api) -> None:
-    estimate = await api.ok("POST", "/estimate", QUESTION | {"participants": ["openai/gpt-5-mini"]})
+async def test_a_price_that_nobody_knows_is_said(api: TenantApi) -> None:
+    estimate = await api.call_ok("POST", "/estimate", QUESTION | {"participants": ["openai/gpt-5-mini"]})
     assert (estimate["forecast"]["unknown"], estimate["forecast"]["cost"]) == (["openai/gpt-5-mini"], 0.0)
 
 
@@ -158,18 +160,20 @@ async def test_a_price_that_nobody_knows_is_said(api: Api) -> None:
         ({**QUESTION, "rounds": 11}, "rounds"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_field(api: Api, body: dict[str, Any], field: str) -> None:
+async def test_what_does_not_fit_is_refused_by_field(
+    api: TenantApi, body: dict[str, Any], field: str
+) -> None:
     refused = await api.call("POST", "/estimate", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
-async def test_a_discussion_has_its_own_participants(api: Api, database: Database) -> None:
-    about = await discuss(database, ANNA, "Hello.")
+async def test_a_discussion_has_its_own_participants(api: TenantApi, database: Database) -> None:
+    about = await create_discussion(database, ANNA, "Hello.")
     refused = await api.call("POST", "/estimate", QUESTION | {"discussion": about.id})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "participants")
 
 
 @pytest.mark.parametrize("cap", [0, -1, "much"])
-async def test_a_cap_is_more_than_nothing(api: Api, cap: object) -> None:
+async def test_a_cap_is_more_than_nothing(api: TenantApi, cap: object) -> None:
     refused = await api.call("POST", "/discussions", QUESTION | {"cap": cap})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cap")

@@ -8,37 +8,39 @@ from sqlalchemy import func, select, update
 
 from moot.store.database import Database
 from moot.store.schema import discussion, idempotency, message, run
-from tests.server.talking import NEW, Talking, talking
+from tests.server.talking import NEW_DISCUSSION_BODY, LocalApp, create_local_app
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def local_app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def counted(table: Talking) -> tuple[int, ...]:
+async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
     """How much of everything there is."""
-    async with table.house.database.read() as connection:
+    async with local_app.services.database.read() as connection:
         tables = (discussion, message, run, idempotency)
         return tuple(
             [(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables]
         )
 
 
-async def test_opening_stores_everything_and_then_starts_the_run(table: Talking) -> None:
-    opened = await table.open(message="Was ist ein Moot?\nSag es kurz.", rounds=3)
-    assert table.started == [opened["run"]["id"]]
+async def test_opening_stores_everything_and_then_starts_the_run(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion(message="Was ist ein Moot?\nSag es kurz.", rounds=3)
+    assert local_app.started_runs == [opened["run"]["id"]]
     assert opened["discussion"]["title"] == "Was ist ein Moot?"
     assert (opened["discussion"]["language"], opened["discussion"]["rounds"]) == ("de", 3)
     assert [who["name"] for who in opened["discussion"]["participants"]] == ["Alpha", "Beta"]
     assert (opened["message"]["number"], opened["run"]["status"]) == (1, "waiting")
-    assert await counted(table) == (1, 1, 1, 0)
+    assert await count_rows(local_app) == (1, 1, 1, 0)
 
 
-async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -> None:
-    project = (await table.ok("POST", "/api/projects", {"name": "Tables"}))["id"]
-    persona = (await table.ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))["id"]
+async def test_all_that_can_be_said_about_a_discussion_is_kept(local_app: LocalApp) -> None:
+    project = (await local_app.call_ok("POST", "/api/projects", {"name": "Tables"}))["id"]
+    persona = (await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))[
+        "id"
+    ]
     wish = {
         "title": "  On tables  ",
         "mode": "consensus",
@@ -53,13 +55,13 @@ async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -
             {"model": "scripted/echo", "name": "Carpenter", "temperature": 0.5, "max_tokens": 9},
         ],
     }
-    kept = (await table.open(**wish))["discussion"]
+    kept = (await local_app.create_discussion(**wish))["discussion"]
     assert [who["name"] for who in kept["participants"]] == ["Ada", "Ada 2", "Carpenter"]
     assert kept["participants"][2]["temperature"] == 0.5
     for field in ("mode", "rounds", "persona", "project", "language", "model"):
         assert kept[field] == wish[field]
     assert kept["title"] == "On tables"
-    read = await table.ok("GET", f"/api/discussions/{kept['id']}")
+    read = await local_app.call_ok("GET", f"/api/discussions/{kept['id']}")
     assert read["discussion"] == kept
 
 
@@ -78,42 +80,48 @@ async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -
     ids=str,
 )
 async def test_what_is_refused_leaves_nothing_behind(
-    table: Talking, wrong: dict[str, Any], status: int
+    local_app: LocalApp, wrong: dict[str, Any], status: int
 ) -> None:
-    refused = await table.call("POST", "/api/discussions", NEW | wrong, **{"Idempotency-Key": "once"})
+    refused = await local_app.call(
+        "POST", "/api/discussions", NEW_DISCUSSION_BODY | wrong, **{"Idempotency-Key": "once"}
+    )
     assert (refused.status_code, refused.headers["Content-Type"]) == (status, "application/problem+json")
     assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
-    assert await counted(table) == (0, 0, 0, 0)
-    assert table.started == []
-    opened = await table.call("POST", "/api/discussions", NEW, **{"Idempotency-Key": "once"})
+    assert await count_rows(local_app) == (0, 0, 0, 0)
+    assert local_app.started_runs == []
+    opened = await local_app.call(
+        "POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": "once"}
+    )
     assert opened.status_code == 201, "the key is still free"
 
 
 @pytest.mark.parametrize(("seats", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
-async def test_everybody_speaks_unless_a_mode_is_chosen(table: Talking, seats: int, mode: str) -> None:
-    assert (await table.open(participants=["scripted/echo"] * seats))["discussion"]["mode"] == mode
+async def test_everybody_speaks_unless_a_mode_is_chosen(local_app: LocalApp, seats: int, mode: str) -> None:
+    assert (await local_app.create_discussion(participants=["scripted/echo"] * seats))["discussion"][
+        "mode"
+    ] == mode
 
 
-async def test_a_consensus_takes_two(table: Talking) -> None:
-    alone = NEW | {"participants": ["scripted/echo"], "mode": "consensus"}
-    refused = await table.call("POST", "/api/discussions", alone)
+async def test_a_consensus_takes_two(local_app: LocalApp) -> None:
+    alone = NEW_DISCUSSION_BODY | {"participants": ["scripted/echo"], "mode": "consensus"}
+    refused = await local_app.call("POST", "/api/discussions", alone)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "mode")
-    opened = (await table.open(mode="consensus"))["discussion"]
+    opened = (await local_app.create_discussion(mode="consensus"))["discussion"]
     path, one = f"/api/discussions/{opened['id']}", {"participants": ["scripted/echo"]}
-    assert (await table.call("PATCH", path, one)).status_code == 400
-    assert (await table.ok("PATCH", path, one | {"mode": "single"}))["mode"] == "single"
-    assert (await table.call("PATCH", path, {"mode": "consensus"})).status_code == 400
+    assert (await local_app.call("PATCH", path, one)).status_code == 400
+    assert (await local_app.call_ok("PATCH", path, one | {"mode": "single"}))["mode"] == "single"
+    assert (await local_app.call("PATCH", path, {"mode": "consensus"})).status_code == 400
 
 
-async def test_participants_can_be_read_changed_and_sent_back(table: Talking) -> None:
-    opened = (await table.open())["discussion"]
+async def test_participants_can_be_read_changed_and_sent_back(local_app: LocalApp) -> None:
+    opened = (await local_app.create_discussion())["discussion"]
     wished = [opened["participants"][0], opened["participants"][1] | {"temperature": 0.5}]
-    changed = await table.ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": wished})
+    changed = await local_app.call_ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": wished})
     assert changed["participants"] == wished
 
 
-async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
-    before = (await table.open())["discussion"]
+async def test_a_change_that_is_refused_changes_nothing(local_app: LocalApp) -> None:
+    before = (await local_app.create_discussion())["discussion"]
     path = f"/api/discussions/{before['id']}"
     wrongs: tuple[tuple[dict[str, Any], int], ...] = (
         ({"persona": "nobody"}, 404),
@@ -123,158 +131,166 @@ async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
         ({"title": " "}, 400),
     )
     for wrong, status in wrongs:
-        refused = await table.call("PATCH", path, {"title": "New", "rounds": 5} | wrong)
+        refused = await local_app.call("PATCH", path, {"title": "New", "rounds": 5} | wrong)
         assert refused.status_code == status, wrong
         assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
-    assert (await table.ok("GET", path))["discussion"] == before
+    assert (await local_app.call_ok("GET", path))["discussion"] == before
 
 
-async def test_what_can_be_taken_away_is_taken_away_by_null(table: Talking) -> None:
-    opened = await table.open(model="scripted/steady")
-    changed = await table.ok("PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None})
+async def test_what_can_be_taken_away_is_taken_away_by_null(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion(model="scripted/steady")
+    changed = await local_app.call_ok(
+        "PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None}
+    )
     assert changed["model"] is None
     assert changed["updated_at"] > opened["discussion"]["updated_at"]
 
 
-async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(table: Talking) -> None:
-    opened = await table.open()
+async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
     id, first = opened["discussion"]["id"], opened["run"]["id"]
-    said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
+    said = await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
     assert (said["run"]["message"], said["message"]["run"]) == (said["message"]["id"], said["run"]["id"])
-    assert table.started == [first, said["run"]["id"]]
-    assert (await table.house.runs.pending_commands(first)).stop_reason == "follow_up_interrupt"
-    assert (await table.house.runs.pending_commands(said["run"]["id"])).stop_reason is None
+    assert local_app.started_runs == [first, said["run"]["id"]]
+    assert (await local_app.services.runs.pending_commands(first)).stop_reason == "follow_up_interrupt"
+    assert (await local_app.services.runs.pending_commands(said["run"]["id"])).stop_reason is None
 
 
-async def test_a_discussion_that_was_put_away_comes_back_when_somebody_speaks(table: Talking) -> None:
-    id = (await table.open())["discussion"]["id"]
-    assert (await table.ok("POST", f"/api/discussions/{id}/archive"))["status"] == "archived"
-    await table.ok("POST", f"/api/discussions/{id}/messages", {"message": "One more thing."})
-    assert (await table.ok("GET", f"/api/discussions/{id}"))["discussion"]["status"] == "active"
+async def test_a_discussion_that_was_put_away_comes_back_when_somebody_speaks(local_app: LocalApp) -> None:
+    id = (await local_app.create_discussion())["discussion"]["id"]
+    assert (await local_app.call_ok("POST", f"/api/discussions/{id}/archive"))["status"] == "archived"
+    await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "One more thing."})
+    assert (await local_app.call_ok("GET", f"/api/discussions/{id}"))["discussion"]["status"] == "active"
 
 
-async def test_a_key_is_for_one_request_of_one_tenant(table: Talking) -> None:
+async def test_a_key_is_for_one_request_of_one_tenant(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "once"}
-    first = await table.ok("POST", "/api/discussions", NEW, **key)
-    assert await table.ok("POST", "/api/discussions", NEW, **key) == first
+    first = await local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key)
+    assert await local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key) == first
     path = f"/api/discussions/{first['discussion']['id']}/messages"
-    assert (await table.call("POST", path, {"message": "And now?"}, **key)).status_code == 409
-    assert await counted(table) == (1, 1, 1, 1)
-    assert table.started == [first["run"]["id"]], "it was started once"
+    assert (await local_app.call("POST", path, {"message": "And now?"}, **key)).status_code == 409
+    assert await count_rows(local_app) == (1, 1, 1, 1)
+    assert local_app.started_runs == [first["run"]["id"]], "it was started once"
 
 
-async def test_of_many_at_once_with_one_key_one_is_done(table: Talking) -> None:
+async def test_of_many_at_once_with_one_key_one_is_done(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "once"}
-    replies = await asyncio.gather(*(table.ok("POST", "/api/discussions", NEW, **key) for _ in range(5)))
+    replies = await asyncio.gather(
+        *(local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key) for _ in range(5))
+    )
     assert all(reply == replies[0] for reply in replies)
-    assert await counted(table) == (1, 1, 1, 1)
+    assert await count_rows(local_app) == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])
-async def test_a_key_has_a_length(table: Talking, key: str) -> None:
-    refused = await table.call("POST", "/api/discussions", NEW, **{"Idempotency-Key": key})
+async def test_a_key_has_a_length(local_app: LocalApp, key: str) -> None:
+    refused = await local_app.call(
+        "POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": key}
+    )
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "idempotency-key")
 
 
-async def test_nothing_is_deleted_under_a_table_that_speaks(table: Talking) -> None:
-    opened = await table.open()
+async def test_nothing_is_deleted_under_a_table_that_speaks(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
     path, run = f"/api/discussions/{opened['discussion']['id']}", opened["run"]["id"]
-    refused = await table.call("DELETE", path)
+    refused = await local_app.call("DELETE", path)
     assert (refused.status_code, run in refused.json()["detail"]) == (409, True)
-    await table.answer(run, "A ", "meeting.")
-    turn = (await table.ok("GET", path))["messages"][-1]["id"]
+    await local_app.record_answer(run, "A ", "meeting.")
+    turn = (await local_app.call_ok("GET", path))["messages"][-1]["id"]
     gone = (path, f"{path}/turns/{turn}/prompt", f"/api/runs/{run}", f"/api/runs/{run}/events")
-    assert [(await table.call("GET", one)).status_code for one in gone] == [200] * len(gone)
-    deleted = await table.call("DELETE", path)
+    assert [(await local_app.call("GET", one)).status_code for one in gone] == [200] * len(gone)
+    deleted = await local_app.call("DELETE", path)
     assert (deleted.status_code, deleted.text) == (204, "")
     for one in gone:
-        assert (await table.call("GET", one)).status_code == 404, one
-    assert (await table.call("DELETE", path)).status_code == 404
-    assert await counted(table) == (0, 0, 0, 0)
+        assert (await local_app.call("GET", one)).status_code == 404, one
+    assert (await local_app.call("DELETE", path)).status_code == 404
+    assert await count_rows(local_app) == (0, 0, 0, 0)
 
 
-async def test_an_id_of_any_characters_is_not_found_when_no_discussion_has_it(table: Talking) -> None:
-    here = (await table.open())["discussion"]["id"]
+async def test_an_id_of_any_characters_is_not_found_when_no_discussion_has_it(local_app: LocalApp) -> None:
+    here = (await local_app.create_discussion())["discussion"]["id"]
     for id in ("dis_none", f"{here}%00", quote("dis_ä🙂")):
-        reply = await table.call("GET", f"/api/discussions/{id}")
+        reply = await local_app.call("GET", f"/api/discussions/{id}")
         assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json"), id
 
 
-async def test_a_turn_s_prompt_is_what_its_participant_could_see(table: Talking) -> None:
-    opened = await table.open(participants=["scripted/echo"], message="What is a moot?")
+async def test_a_turn_s_prompt_is_what_its_participant_could_see(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion(participants=["scripted/echo"], message="What is a moot?")
     id = opened["discussion"]["id"]
-    await table.answer(opened["run"]["id"], "A meeting.")
-    answer = (await table.ok("GET", f"/api/discussions/{id}"))["messages"][-1]
-    shown = await table.ok("GET", f"/api/discussions/{id}/turns/{answer['id']}/prompt")
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
+    answer = (await local_app.call_ok("GET", f"/api/discussions/{id}"))["messages"][-1]
+    shown = await local_app.call_ok("GET", f"/api/discussions/{id}/turns/{answer['id']}/prompt")
     assert (shown["model"], shown["temperature"]) == ("scripted/echo", None)
     assert "English" in shown["system"]
-    other = await table.open()
+    other = await local_app.create_discussion()
     wrong = f"/api/discussions/{other['discussion']['id']}/turns/{answer['id']}/prompt"
-    assert (await table.call("GET", wrong)).status_code == 404, "it is a turn of another discussion"
+    assert (await local_app.call("GET", wrong)).status_code == 404, "it is a turn of another discussion"
 
 
-async def test_a_prompt_shows_nothing_that_came_after_its_turn(table: Talking) -> None:
+async def test_a_prompt_shows_nothing_that_came_after_its_turn(local_app: LocalApp) -> None:
     """What was said next may be stored before the turn that it interrupts, and have the smaller number."""
-    opened = await table.open(message="What is a moot?")
+    opened = await local_app.create_discussion(message="What is a moot?")
     path = f"/api/discussions/{opened['discussion']['id']}"
-    later = await table.ok("POST", f"{path}/messages", {"message": "And a council?"})
-    await table.answer(opened["run"]["id"], "A meeting.")
-    messages = (await table.ok("GET", path))["messages"]
+    later = await local_app.call_ok("POST", f"{path}/messages", {"message": "And a council?"})
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
+    messages = (await local_app.call_ok("GET", path))["messages"]
     (answer,) = [one for one in messages if one["role"] == "assistant"]
-    async with table.house.database.write() as connection:
+    async with local_app.services.database.write() as connection:
         knew = update(message).where(message.c.id == answer["id"])
         await connection.execute(knew.values(upto=later["message"]["number"]))
-    shown = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt")
+    shown = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt")
     assert "What is a moot?" in str(shown["messages"])
     assert "And a council?" not in str(shown["messages"])
 
 
-async def test_a_server_that_is_about_to_end_takes_in_nothing(table: Talking) -> None:
-    opened = await table.open()
-    table.house.hall.drain()
+async def test_a_server_that_is_about_to_end_takes_in_nothing(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
+    local_app.services.discussion_service.drain()
     id = opened["discussion"]["id"]
-    for path, body in (("", NEW), (f"/{id}/messages", {"message": "Hello?"})):
-        refused = await table.call("POST", f"/api/discussions{path}", body)
+    for path, body in (("", NEW_DISCUSSION_BODY), (f"/{id}/messages", {"message": "Hello?"})):
+        refused = await local_app.call("POST", f"/api/discussions{path}", body)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
-    assert await counted(table) == (1, 1, 1, 0)
+    assert await count_rows(local_app) == (1, 1, 1, 0)
 
 
-async def test_going_on_twice_with_one_key_is_going_on_once(table: Talking) -> None:
-    opened = await table.open()
-    await table.answer(opened["run"]["id"], "A meeting.")
+async def test_going_on_twice_with_one_key_is_going_on_once(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
     path, key = f"/api/discussions/{opened['discussion']['id']}/continue", {"Idempotency-Key": "once"}
-    first = await table.ok("POST", path, {"turns": 2}, **key)
-    assert (await table.call("POST", path, {"turns": 2}, **key)).json() == first
+    first = await local_app.call_ok("POST", path, {"turns": 2}, **key)
+    assert (await local_app.call("POST", path, {"turns": 2}, **key)).json() == first
 
 
 @pytest.mark.parametrize("cursor", ["xx", "WzEsIDJd", "a'b"])
-async def test_a_cursor_that_was_not_given_is_refused_by_its_name(table: Talking, cursor: str) -> None:
-    refused = await table.call("GET", f"/api/discussions?cursor={cursor}")
+async def test_a_cursor_that_was_not_given_is_refused_by_its_name(local_app: LocalApp, cursor: str) -> None:
+    refused = await local_app.call("GET", f"/api/discussions?cursor={cursor}")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
 
 
-async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there_were(table: Talking) -> None:
+async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there_were(
+    local_app: LocalApp,
+) -> None:
     sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
-    files = [(await table.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
-    opened = await table.open(participants=["scripted/echo"], files=files)
-    await table.answer(opened["run"]["id"], "A meeting.")
+    files = [(await local_app.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
+    opened = await local_app.create_discussion(participants=["scripted/echo"], files=files)
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
     path = f"/api/discussions/{opened['discussion']['id']}"
-    answer = (await table.ok("GET", path))["messages"][-1]
-    shown = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt")
+    answer = (await local_app.call_ok("GET", path))["messages"][-1]
+    shown = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt")
     notes, cat, words = shown["messages"][0]["parts"]
     assert notes["text"] == "notes.txt:\n```\nTables have no head.\n```"
     assert cat == {"type": "file", "name": "cat.png", "media_type": "image/png", "data": ""}
     assert words["text"] == "What is a moot?"
 
 
-async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(table: Talking) -> None:
+async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(local_app: LocalApp) -> None:
     sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
-    files = [(await table.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
-    opened = await table.open(participants=["scripted/echo"], files=files)
-    await table.answer(opened["run"]["id"], "A meeting.")
+    files = [(await local_app.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
+    opened = await local_app.create_discussion(participants=["scripted/echo"], files=files)
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
     path, asked = f"/api/discussions/{opened['discussion']['id']}", opened["message"]["id"]
-    answer = (await table.ok("GET", path))["messages"][-1]
-    told = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt/parts")
+    answer = (await local_app.call_ok("GET", path))["messages"][-1]
+    told = await local_app.call_ok("GET", f"{path}/turns/{answer['id']}/prompt/parts")
     assert told["model"] == "scripted/echo"
     language, notes, cat, words = told["parts"]
     assert (language["role"], language["origin"], language["message"]) == ("system", "language", None)
@@ -290,19 +306,21 @@ async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(table: Talking)
         "size": None,
     }
     assert told["tokens"] == sum(part["tokens"] for part in told["parts"])
-    other = await table.open()
+    other = await local_app.create_discussion()
     for turn in (asked, "msg_none"):
-        assert (await table.call("GET", f"{path}/turns/{turn}/prompt/parts")).status_code == 404
+        assert (await local_app.call("GET", f"{path}/turns/{turn}/prompt/parts")).status_code == 404
     wrong = f"/api/discussions/{other['discussion']['id']}/turns/{answer['id']}/prompt/parts"
-    assert (await table.call("GET", wrong)).status_code == 404
+    assert (await local_app.call("GET", wrong)).status_code == 404
 
 
-async def test_a_clerk_is_kept_changed_and_taken_away(table: Talking) -> None:
-    opened = (await table.open(title="Mine", clerk="scripted/echo"))["discussion"]
+async def test_a_clerk_is_kept_changed_and_taken_away(local_app: LocalApp) -> None:
+    opened = (await local_app.create_discussion(title="Mine", clerk="scripted/echo"))["discussion"]
     assert opened["clerk"] == "scripted/echo"
     path = f"/api/discussions/{opened['id']}"
-    assert (await table.ok("PATCH", path, {"clerk": "scripted/steady"}))["clerk"] == "scripted/steady"
-    for method, where, body in (("PATCH", path, {}), ("POST", "/api/discussions", NEW)):
-        refused = await table.call(method, where, body | {"clerk": "nobody/x"})
+    assert (await local_app.call_ok("PATCH", path, {"clerk": "scripted/steady"}))[
+        "clerk"
+    ] == "scripted/steady"
+    for method, where, body in (("PATCH", path, {}), ("POST", "/api/discussions", NEW_DISCUSSION_BODY)):
+        refused = await local_app.call(method, where, body | {"clerk": "nobody/x"})
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "clerk")
-    assert (await table.ok("PATCH", path, {"clerk": None}))["clerk"] is None
+    assert (await local_app.call_ok("PATCH", path, {"clerk": None}))["clerk"] is None

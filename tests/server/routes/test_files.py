@@ -25,48 +25,52 @@ from moot.store.database import Database
 from moot.store.schema import blob, discussion, file, message
 from moot.types.accounts import LOCAL_ACCOUNT, Caller
 from moot.types.files import StoredFile
-from tests.server.house import House, built
-from tests.server.talking import NEW, Talking, talking
-from tests.server.visiting import Visitor, asking_for
+from tests.server.house import AccountApp, create_account_app
+from tests.server.talking import NEW_DISCUSSION_BODY, LocalApp, create_local_app
+from tests.server.visiting import AsgiClient, http_scope
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def local_app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def upload(table: Talking, data: bytes = b"Round.", name: str = "notes.txt", kind: str = "") -> Any:
-    reply = await send(table, data, name, kind)
+async def upload_file(
+    local_app: LocalApp, data: bytes = b"Round.", name: str = "notes.txt", content_type: str = ""
+) -> Any:
+    reply = await post_file(local_app, data, name, content_type)
     assert reply.status_code == 201, reply.text
     return reply.json()
 
 
-async def send(table: Talking, data: bytes, name: str = "notes.txt", kind: str = "") -> Response:
-    sent = (name, data, kind) if kind else (name, data)
-    return await table.client.post("/api/files", files={"file": sent})
+async def post_file(
+    local_app: LocalApp, data: bytes, name: str = "notes.txt", content_type: str = ""
+) -> Response:
+    sent = (name, data, content_type) if content_type else (name, data)
+    return await local_app.client.post("/api/files", files={"file": sent})
 
 
-async def content(table: Talking, id: str) -> Response:
-    return await table.call("GET", f"/api/files/{id}/content")
+async def download_file(local_app: LocalApp, id: str) -> Response:
+    return await local_app.call("GET", f"/api/files/{id}/content")
 
 
-async def counted(table: Talking) -> tuple[int, ...]:
-    async with table.house.database.read() as connection:
+async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
+    async with local_app.services.database.read() as connection:
         tables = (file, blob, discussion, message)
         return tuple(
             [(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables]
         )
 
 
-async def test_a_file_is_given_back_as_it_came(table: Talking) -> None:
+async def test_a_file_is_given_back_as_it_came(local_app: LocalApp) -> None:
     data = PNG + bytes(range(256)) * 4000
-    made = await upload(table, data, "cat.png")
+    made = await upload_file(local_app, data, "cat.png")
     assert (made["name"], made["media_type"], made["size"]) == ("cat.png", "image/png", len(data))
-    assert await table.ok("GET", f"/api/files/{made['id']}") == made
-    reply = await content(table, made["id"])
+    assert await local_app.call_ok("GET", f"/api/files/{made['id']}") == made
+    reply = await download_file(local_app, made["id"])
     assert (reply.status_code, reply.content) == (200, data)
     assert reply.headers["Content-Type"] == "image/png"
     assert reply.headers["Content-Length"] == str(len(data))
@@ -87,10 +91,10 @@ async def test_a_file_is_given_back_as_it_came(table: Talking) -> None:
     ],
 )
 async def test_whatever_is_in_a_file_no_browser_runs_it(
-    table: Talking, data: bytes, claim: str, kind: str
+    local_app: LocalApp, data: bytes, claim: str, kind: str
 ) -> None:
-    made = await upload(table, data, "page.html", claim)
-    reply = await content(table, made["id"])
+    made = await upload_file(local_app, data, "page.html", claim)
+    reply = await download_file(local_app, made["id"])
     assert reply.content == data
     assert reply.headers["Content-Type"] == kind
     assert reply.headers["Content-Disposition"].startswith("attachment;")
@@ -112,10 +116,10 @@ async def test_whatever_is_in_a_file_no_browser_runs_it(
         ("..", "file"),
     ],
 )
-async def test_a_name_is_only_a_label(table: Talking, name: str, label: str) -> None:
-    made = await upload(table, name=name)
+async def test_a_name_is_only_a_label(local_app: LocalApp, name: str, label: str) -> None:
+    made = await upload_file(local_app, name=name)
     assert made["name"] == label
-    told = (await content(table, made["id"])).headers["Content-Disposition"]
+    told = (await download_file(local_app, made["id"])).headers["Content-Disposition"]
     plain, _, encoded = told.removeprefix("attachment; filename=").partition("; filename*=UTF-8''")
     assert unquote(encoded) == label
     assert not set('"\\;\r\n') & set(plain[1:-1])
@@ -131,117 +135,128 @@ def test_a_disposition_says_the_name_twice() -> None:
     ("data", "words"),
     [(b"", "it is empty"), (b"\x7fELF\0", "no text in UTF-8, image or PDF"), (b"PK\x03\x04\0", "no text")],
 )
-async def test_what_no_model_reads_is_refused(table: Talking, data: bytes, words: str) -> None:
-    reply = await send(table, data)
+async def test_what_no_model_reads_is_refused(local_app: LocalApp, data: bytes, words: str) -> None:
+    reply = await post_file(local_app, data)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, "file")
     assert words in reply.json()["detail"]
-    assert (await counted(table))[:2] == (0, 0)
+    assert (await count_rows(local_app))[:2] == (0, 0)
 
 
-async def test_the_same_content_is_stored_once_and_goes_with_its_last_file(table: Talking) -> None:
-    one, two = await upload(table, name="a.txt"), await upload(table, name="b.txt")
-    assert (await counted(table))[:2] == (2, 1)
+async def test_the_same_content_is_stored_once_and_goes_with_its_last_file(local_app: LocalApp) -> None:
+    one, two = await upload_file(local_app, name="a.txt"), await upload_file(local_app, name="b.txt")
+    assert (await count_rows(local_app))[:2] == (2, 1)
     for made, left in ((one, (1, 1)), (two, (0, 0))):
-        assert (await table.call("DELETE", f"/api/files/{made['id']}")).status_code == 204
-        assert (await counted(table))[:2] == left
-    assert (await content(table, two["id"])).status_code == 404
+        assert (await local_app.call("DELETE", f"/api/files/{made['id']}")).status_code == 204
+        assert (await count_rows(local_app))[:2] == left
+    assert (await download_file(local_app, two["id"])).status_code == 404
 
 
-async def test_a_file_is_attached_by_its_id_and_stays_then(table: Talking) -> None:
-    made = await upload(table)
-    opened = await table.open(files=[made["id"]])
+async def test_a_file_is_attached_by_its_id_and_stays_then(local_app: LocalApp) -> None:
+    made = await upload_file(local_app)
+    opened = await local_app.create_discussion(files=[made["id"]])
     assert opened["message"]["files"] == [made["id"]]
-    refused = await table.call("DELETE", f"/api/files/{made['id']}")
+    refused = await local_app.call("DELETE", f"/api/files/{made['id']}")
     assert (refused.status_code, opened["discussion"]["id"] in refused.json()["detail"]) == (409, True)
     path = f"/api/discussions/{opened['discussion']['id']}/messages"
-    said = await table.ok("POST", path, {"message": "And this?", "files": [made["id"]]})
+    said = await local_app.call_ok("POST", path, {"message": "And this?", "files": [made["id"]]})
     assert said["message"]["files"] == [made["id"]]
 
 
-async def test_a_file_that_is_not_there_is_named(table: Talking) -> None:
-    made = await upload(table)
-    refused = await table.call("POST", "/api/discussions", NEW | {"files": [made["id"], "file_none"]})
+async def test_a_file_that_is_not_there_is_named(local_app: LocalApp) -> None:
+    made = await upload_file(local_app)
+    refused = await local_app.call(
+        "POST", "/api/discussions", NEW_DISCUSSION_BODY | {"files": [made["id"], "file_none"]}
+    )
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (404, "files[1]")
-    assert (await counted(table))[2:] == (0, 0)
+    assert (await count_rows(local_app))[2:] == (0, 0)
 
 
 @pytest.fixture
-async def rooms(database: Database) -> AsyncIterator[House]:
-    async with built(database, environment={"LAB_KEY": "sk-lab"}) as house:
+async def keyed_account_app(database: Database) -> AsyncIterator[AccountApp]:
+    async with create_account_app(database, environment={"LAB_KEY": "sk-lab"}) as house:
         yield house
 
 
-async def test_who_cannot_read_a_file_is_named_and_nothing_is_stored(rooms: House) -> None:
-    ada = await rooms.bearer("ada")
-    made = (await rooms.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)).json()
+async def test_who_cannot_read_a_file_is_named_and_nothing_is_stored(keyed_account_app: AccountApp) -> None:
+    ada = await keyed_account_app.create_token_headers("ada")
+    made = (
+        await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)
+    ).json()
     body = {
         "message": "What is it?",
         "participants": ["lab/gpt-5", {"model": "lab/deepseek-chat", "name": "Blind"}],
         "files": [made["id"]],
     }
-    refused = await rooms.client.post("/api/discussions", json=body, headers=ada)
+    refused = await keyed_account_app.client.post("/api/discussions", json=body, headers=ada)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "files[0]")
     assert "Blind (lab/deepseek-chat) takes no image files such as cat.png" in refused.json()["detail"]
-    assert (await rooms.client.get("/api/discussions", headers=ada)).json()["discussions"] == []
+    assert (await keyed_account_app.client.get("/api/discussions", headers=ada)).json()["discussions"] == []
 
 
-async def test_another_s_file_is_not_there(rooms: House) -> None:
-    ada, bob = await rooms.bearer("ada"), await rooms.bearer("bob")
-    made = (await rooms.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)).json()
+async def test_another_s_file_is_not_there(keyed_account_app: AccountApp) -> None:
+    ada, bob = (
+        await keyed_account_app.create_token_headers("ada"),
+        await keyed_account_app.create_token_headers("bob"),
+    )
+    made = (
+        await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")}, headers=ada)
+    ).json()
     for method, path in (("GET", ""), ("GET", "/content"), ("DELETE", "")):
-        reply = await rooms.client.request(method, f"/api/files/{made['id']}{path}", headers=bob)
+        reply = await keyed_account_app.client.request(method, f"/api/files/{made['id']}{path}", headers=bob)
         assert reply.status_code == 404
     body = {"message": "Whose?", "participants": ["scripted/echo"], "files": [made["id"]]}
-    refused = await rooms.client.post("/api/discussions", json=body, headers=bob)
+    refused = await keyed_account_app.client.post("/api/discussions", json=body, headers=bob)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (404, "files[0]")
-    assert (await rooms.client.get(f"/api/files/{made['id']}/content", headers=ada)).content == b"Mine."
+    assert (
+        await keyed_account_app.client.get(f"/api/files/{made['id']}/content", headers=ada)
+    ).content == b"Mine."
 
 
-async def test_nobody_uploads_without_credentials(rooms: House) -> None:
-    reply = await rooms.client.post("/api/files", files={"file": ("a.txt", b"Mine.")})
+async def test_nobody_uploads_without_credentials(keyed_account_app: AccountApp) -> None:
+    reply = await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")})
     assert reply.status_code == 401
 
 
 CALLER = Caller(account=LOCAL_ACCOUNT, tenant=LOCAL_ACCOUNT, name=LOCAL_ACCOUNT, kind="local")
 BOUNDARY = b"edge"
-FORM = b"multipart/form-data; boundary=edge"
+FORM_CONTENT_TYPE = b"multipart/form-data; boundary=edge"
 
 
-class Kept:
+class MemoryFileStore:
     """A store that keeps what comes in a list."""
 
     def __init__(self) -> None:
-        self.wanted = 1  # files at once, for which the first ones wait
-        self.kept: list[tuple[str, str, bytes]] = []
-        self.at_once: list[int] = []
-        self._now = 0
-        self._are_here = asyncio.Event()
+        self.expected_concurrency = 1  # files at once, for which the first ones wait
+        self.stored_files: list[tuple[str, str, bytes]] = []
+        self.concurrency: list[int] = []
+        self._active = 0
+        self._all_arrived = asyncio.Event()
 
     async def store_file(
         self, tenant: str, account: str, name: str, media_type: str, sha256: str, data: bytes
     ) -> StoredFile:
-        self._now += 1
-        self.at_once.append(self._now)
-        if self._now >= self.wanted:
-            self._are_here.set()
-        await self._are_here.wait()
+        self._active += 1
+        self.concurrency.append(self._active)
+        if self._active >= self.expected_concurrency:
+            self._all_arrived.set()
+        await self._all_arrived.wait()
         await asyncio.sleep(0.01)  # in which one more could come
-        self._now -= 1
-        self.kept.append((name, media_type, data))
+        self._active -= 1
+        self.stored_files.append((name, media_type, data))
         return StoredFile(id="file_1", name=name, media_type=media_type, size=len(data), created_at=0.0)
 
 
-class Reply(Struct, frozen=True):
+class UploadReply(Struct, frozen=True):
     status: int | None
     body: Any
 
 
-class Door:
+class UploadApp:
     """An upload route, and what came in through it."""
 
     def __init__(self) -> None:
-        self.files = Kept()
-        uploads = Uploads(self.files)  # type: ignore[arg-type]
+        self.file_store = MemoryFileStore()
+        uploads = Uploads(self.file_store)  # type: ignore[arg-type]
 
         @post("/files", request_max_body_size=MAX_BODY)
         async def upload(request: Request[Any, Any, Any]) -> StoredFile:
@@ -256,51 +271,58 @@ class Door:
         )
 
     async def send(
-        self, pieces: Sequence[bytes], kind: bytes = FORM, *, ends: bool = True, **headers: bytes
-    ) -> Reply:
+        self,
+        pieces: Sequence[bytes],
+        content_type: bytes = FORM_CONTENT_TYPE,
+        *,
+        complete: bool = True,
+        **headers: bytes,
+    ) -> UploadReply:
         """Send a body in pieces; where it does not end, nothing more comes."""
         came = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-        came += [{"type": "http.request", "body": b"", "more_body": False}] if ends else []
-        return await self.hear(came, kind, **headers)
+        came += [{"type": "http.request", "body": b"", "more_body": False}] if complete else []
+        return await self.send_messages(came, content_type, **headers)
 
-    async def hear(self, came: list[dict[str, Any]], kind: bytes = FORM, **headers: bytes) -> Reply:
-        visitor = Visitor()
-        left = iter(came)
+    async def send_messages(
+        self, messages: list[dict[str, Any]], content_type: bytes = FORM_CONTENT_TYPE, **headers: bytes
+    ) -> UploadReply:
+        visitor = AsgiClient()
+        left = iter(messages)
 
         async def receive() -> Any:
             return next(left, None) or await asyncio.Event().wait()
 
         sent = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
-        scope = asking_for("/files") | {"method": "POST", "headers": [(b"content-type", kind), *sent]}
+        scope = http_scope("/files") | {"method": "POST", "headers": [(b"content-type", content_type), *sent]}
         async with asyncio.timeout(60):
             await self.app(scope, receive, visitor.send)
-        return Reply(visitor.status, msgspec.json.decode(b"".join(visitor.came)))
+        return UploadReply(visitor.status, msgspec.json.decode(b"".join(visitor.received_bodies)))
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def upload_app() -> UploadApp:
+    return UploadApp()
 
 
-def part(data: bytes, name: str = "a.txt", field: str = "file", more: bytes = b"") -> bytes:
+def form_part(data: bytes, name: str = "a.txt", field: str = "file", more: bytes = b"") -> bytes:
     disposition = f'Content-Disposition: form-data; name="{field}"; filename="{name}"\r\n'.encode()
     return b"--edge\r\n" + disposition + more + b"\r\n" + data + b"\r\n"
 
 
-def form(data: bytes, name: str = "a.txt", **more: Any) -> bytes:
-    return part(data, name, **more) + b"--edge--\r\n"
+def form_body(data: bytes, name: str = "a.txt", **more: Any) -> bytes:
+    return form_part(data, name, **more) + b"--edge--\r\n"
 
 
-async def test_a_file_is_kept_as_it_came(door: Door) -> None:
-    reply = await door.send([form(b"words \r\n--edg\r\n words")])
+async def test_a_file_is_kept_as_it_came(upload_app: UploadApp) -> None:
+    reply = await upload_app.send([form_body(b"words \r\n--edg\r\n words")])
     assert reply.status == 201, reply
-    assert door.files.kept == [("a.txt", "text/plain", b"words \r\n--edg\r\n words")]
+    assert upload_app.file_store.stored_files == [("a.txt", "text/plain", b"words \r\n--edg\r\n words")]
 
 
-async def test_the_content_tells_the_type_whatever_the_form_claims(door: Door) -> None:
+async def test_the_content_tells_the_type_whatever_the_form_claims(upload_app: UploadApp) -> None:
     claim = b"Content-Type: text/html\r\n"
-    await door.send([form(b"%PDF-1.7", "a.exe", more=claim)])
-    assert door.files.kept == [("a.exe", "application/pdf", b"%PDF-1.7")]
+    await upload_app.send([form_body(b"%PDF-1.7", "a.exe", more=claim)])
+    assert upload_app.file_store.stored_files == [("a.exe", "application/pdf", b"%PDF-1.7")]
 
 
 @pytest.mark.parametrize(
@@ -313,27 +335,27 @@ async def test_the_content_tells_the_type_whatever_the_form_claims(door: Door) -
         ("", "file"),
     ],
 )
-async def test_a_name_that_comes_bare_is_a_label_too(door: Door, name: str, label: str) -> None:
-    assert (await door.send([form(b"words", name)])).status == 201
-    assert door.files.kept[0][0] == label
+async def test_a_name_that_comes_bare_is_a_label_too(upload_app: UploadApp, name: str, label: str) -> None:
+    assert (await upload_app.send([form_body(b"words", name)])).status == 201
+    assert upload_app.file_store.stored_files[0][0] == label
 
 
-async def test_a_field_without_a_name_for_its_file_is_a_file(door: Door) -> None:
-    bare = form(b"words").replace(b'; filename="a.txt"', b"")
-    assert (await door.send([bare])).status == 201
-    assert door.files.kept == [("file", "text/plain", b"words")]
+async def test_a_field_without_a_name_for_its_file_is_a_file(upload_app: UploadApp) -> None:
+    bare = form_body(b"words").replace(b'; filename="a.txt"', b"")
+    assert (await upload_app.send([bare])).status == 201
+    assert upload_app.file_store.stored_files == [("file", "text/plain", b"words")]
 
 
 @given(st.data())
 def test_it_does_not_matter_how_a_form_is_cut_into_pieces(data: st.DataObject) -> None:
     content = data.draw(st.binary(min_size=1, max_size=200).map(lambda more: b"%PDF-" + more))
-    whole = form(content)
+    whole = form_body(content)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    door = Door()
+    door = UploadApp()
     reply = asyncio.run(door.send(pieces))
     if b"\r\n--edge" not in content:
-        assert (reply.status, door.files.kept) == (201, [("a.txt", "application/pdf", content)])
+        assert (reply.status, door.file_store.stored_files) == (201, [("a.txt", "application/pdf", content)])
 
 
 @pytest.mark.parametrize(
@@ -342,89 +364,93 @@ def test_it_does_not_matter_how_a_form_is_cut_into_pieces(data: st.DataObject) -
         (b"", "body"),
         (b"nonsense", "body"),
         (b"--edge--\r\n", "file"),
-        (form(b""), "file"),
-        (form(b"words \0"), "file"),
-        (form(b"words")[:-8], "body"),
-        (form(b"words", field="other"), "body"),
-        (form(b"words", field=""), "body"),
-        (part(b"one") + form(b"two"), "body"),
-        (form(b"words", "x" * 5000), "body"),
-        (form(b"words", more=b"no header\r\n"), "body"),
-        (form(b"words", more=b"Content-Length: 3\r\n"), "body"),
-        (form(b"words", more=b"\xff: x\r\n"), "body"),
-        (form(b"words", more=b"X-Many: x\r\n" * 20), "body"),
-        (form(b"words").replace(b"form-data", b"attachment"), "body"),
+        (form_body(b""), "file"),
+        (form_body(b"words \0"), "file"),
+        (form_body(b"words")[:-8], "body"),
+        (form_body(b"words", field="other"), "body"),
+        (form_body(b"words", field=""), "body"),
+        (form_part(b"one") + form_body(b"two"), "body"),
+        (form_body(b"words", "x" * 5000), "body"),
+        (form_body(b"words", more=b"no header\r\n"), "body"),
+        (form_body(b"words", more=b"Content-Length: 3\r\n"), "body"),
+        (form_body(b"words", more=b"\xff: x\r\n"), "body"),
+        (form_body(b"words", more=b"X-Many: x\r\n" * 20), "body"),
+        (form_body(b"words").replace(b"form-data", b"attachment"), "body"),
     ],
     ids=range(15),
 )
-async def test_what_is_no_form_with_one_file_is_refused(door: Door, body: bytes, field: str) -> None:
-    reply = await door.send([body])
+async def test_what_is_no_form_with_one_file_is_refused(
+    upload_app: UploadApp, body: bytes, field: str
+) -> None:
+    reply = await upload_app.send([body])
     assert (reply.status, [error["field"] for error in reply.body["errors"]]) == (400, [field])
-    assert door.files.kept == []
+    assert upload_app.file_store.stored_files == []
 
 
-async def test_a_charset_that_nobody_knows_does_no_harm(door: Door) -> None:
-    reply = await door.send([form(b"words", more=b"Content-Type: text/plain; charset=klingon\r\n")])
-    assert (reply.status, door.files.kept) == (201, [("a.txt", "text/plain", b"words")])
+async def test_a_charset_that_nobody_knows_does_no_harm(upload_app: UploadApp) -> None:
+    reply = await upload_app.send(
+        [form_body(b"words", more=b"Content-Type: text/plain; charset=klingon\r\n")]
+    )
+    assert (reply.status, upload_app.file_store.stored_files) == (201, [("a.txt", "text/plain", b"words")])
 
 
 @pytest.mark.parametrize(
     "kind", [b"application/json", b"multipart/form-data", b"multipart/mixed; boundary=edge", b"x", b""]
 )
-async def test_another_kind_of_body_is_refused(door: Door, kind: bytes) -> None:
-    reply = await door.send([form(b"words")], kind)
+async def test_another_kind_of_body_is_refused(upload_app: UploadApp, kind: bytes) -> None:
+    reply = await upload_app.send([form_body(b"words")], kind)
     assert reply.status == 415
     assert "multipart/form-data" in reply.body["detail"]
 
 
-async def test_the_largest_file_is_taken_and_a_larger_one_is_not(door: Door) -> None:
+async def test_the_largest_file_is_taken_and_a_larger_one_is_not(upload_app: UploadApp) -> None:
     largest = b"a" * MAX_FILE_BYTES
-    assert (await door.send([form(largest)])).status == 201
-    assert len(door.files.kept[0][2]) == MAX_FILE_BYTES
-    larger = await door.send([form(largest + b"a")])
+    assert (await upload_app.send([form_body(largest)])).status == 201
+    assert len(upload_app.file_store.stored_files[0][2]) == MAX_FILE_BYTES
+    larger = await upload_app.send([form_body(largest + b"a")])
     assert (larger.status, larger.body["errors"][0]["field"]) == (400, "file")
     assert "20 MB" in larger.body["detail"]
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read(door: Door) -> None:
-    reply = await door.send([], ends=False, content_length=b"25000000")
+async def test_a_body_that_says_it_is_too_large_is_not_read(upload_app: UploadApp) -> None:
+    reply = await upload_app.send([], complete=False, content_length=b"25000000")
     assert (reply.status, reply.body["detail"]) == (
         413,
         f"The body is too large: {MAX_BODY:,} bytes are the most.",
     )
 
 
-async def test_a_body_without_an_end_is_cut_off_at_the_limit(door: Door) -> None:
-    reply = await door.send([part(b"x"), *([b"x" * 1_000_000] * 25)], ends=False)
+async def test_a_body_without_an_end_is_cut_off_at_the_limit(upload_app: UploadApp) -> None:
+    reply = await upload_app.send([form_part(b"x"), *([b"x" * 1_000_000] * 25)], complete=False)
     assert reply.status == 413
-    assert door.files.kept == []
+    assert upload_app.file_store.stored_files == []
 
 
 async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(
-    door: Door, caplog: pytest.LogCaptureFixture
+    upload_app: UploadApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    begun = {"type": "http.request", "body": part(b"words"), "more_body": True}
-    assert (await door.hear([begun, {"type": "http.disconnect"}])).status == 400
+    begun = {"type": "http.request", "body": form_part(b"words"), "more_body": True}
+    assert (await upload_app.send_messages([begun, {"type": "http.disconnect"}])).status == 400
     assert caplog.records == []
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    upload_app: UploadApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "UPLOAD_SECONDS", 0.01)
-    reply = await door.send([part(b"words")], ends=False)
+    reply = await upload_app.send([form_part(b"words")], complete=False)
     assert reply.status == 408
 
 
-async def test_only_some_files_are_in_memory_at_once(door: Door) -> None:
-    door.files.wanted = MAX_CONCURRENT_STORES
-    replies = await asyncio.gather(*(door.send([form(b"words")]) for _ in range(8)))
+async def test_only_some_files_are_in_memory_at_once(upload_app: UploadApp) -> None:
+    upload_app.file_store.expected_concurrency = MAX_CONCURRENT_STORES
+    replies = await asyncio.gather(*(upload_app.send([form_body(b"words")]) for _ in range(8)))
     assert {reply.status for reply in replies} == {201}
-    assert max(door.files.at_once) == MAX_CONCURRENT_STORES
+    assert max(upload_app.file_store.concurrency) == MAX_CONCURRENT_STORES
 
 
 async def test_no_file_is_written_that_has_a_name(
-    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upload_app: UploadApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Path] = []
     checked = module._check_content
@@ -435,5 +461,5 @@ async def test_no_file_is_written_that_has_a_name(
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(module, "_check_content", looking)
-    assert (await door.send([form(b"a" * 2_000_000, "../../../x")])).status == 201
-    assert (seen, door.files.kept[0][0]) == ([], "x")
+    assert (await upload_app.send([form_body(b"a" * 2_000_000, "../../../x")])).status == 201
+    assert (seen, upload_app.file_store.stored_files[0][0]) == ([], "x")

@@ -9,37 +9,37 @@ from moot.server.auth import Connection
 from moot.server.routes.health import MetricsAccess
 from moot.store.database import Database
 from moot.types.errors import DatabaseUnavailable, NotFound
-from tests.databases import migrated
-from tests.server.house import built
-from tests.server.talking import Talking, talking
+from tests.databases import open_migrated_database
+from tests.server.house import create_account_app
+from tests.server.talking import LocalApp, create_local_app
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def local_app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def test_a_server_says_that_it_lives_and_that_it_serves(table: Talking) -> None:
+async def test_a_server_says_that_it_lives_and_that_it_serves(local_app: LocalApp) -> None:
     for path in ("/healthz", "/readyz"):
-        reply = await table.call("GET", path)
+        reply = await local_app.call("GET", path)
         assert (reply.status_code, reply.text) == (200, "ok")
 
 
 async def test_without_a_database_it_lives_and_does_not_serve(
-    table: Talking, monkeypatch: pytest.MonkeyPatch
+    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(_: Database) -> None:
         raise DatabaseUnavailable("The database cannot be reached; try again in a moment.")
 
     monkeypatch.setattr(Database, "ping", away)
-    assert (await table.call("GET", "/healthz")).status_code == 200
-    reply = await table.call("GET", "/readyz")
+    assert (await local_app.call("GET", "/healthz")).status_code == 200
+    reply = await local_app.call("GET", "/readyz")
     assert (reply.status_code, reply.headers["Content-Type"]) == (503, "application/problem+json")
 
 
-async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
-    reply = await table.call("GET", "/metrics")
+async def test_metrics_are_what_prometheus_reads(local_app: LocalApp) -> None:
+    reply = await local_app.call("GET", "/metrics")
     assert reply.status_code == 200
     assert reply.headers["Content-Type"].startswith("text/plain; version=")
     assert "# TYPE moot_" in reply.text
@@ -47,8 +47,11 @@ async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
 
 async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token(tmp_path: Path) -> None:
     token = "a token for prometheus"
-    async with migrated("sqlite", tmp_path) as database, built(database, metrics_token=token) as house:
-        ada = await house.bearer("ada")
+    async with (
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, metrics_token=token) as house,
+    ):
+        ada = await house.create_token_headers("ada")
         for headers in ({}, ada):
             refused = await house.client.get("/metrics", headers=headers)
             assert (refused.status_code, "MOOT_METRICS_TOKEN" in refused.json()["detail"]) == (404, True)
@@ -59,7 +62,7 @@ async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token
 TOKEN = "a token for prometheus"
 
 
-def coming_with(header: str | None) -> Connection:
+def connection_with(header: str | None) -> Connection:
     headers = [(b"authorization", header.encode("latin-1"))] if header else []
     scope: Any = {"type": "http", "headers": headers}
     return ASGIConnection(scope)
@@ -67,11 +70,11 @@ def coming_with(header: str | None) -> Connection:
 
 def test_the_user_of_this_machine_needs_no_token() -> None:
     for token in (None, TOKEN):
-        MetricsAccess(token, is_local=True).check_access(coming_with(None))
+        MetricsAccess(token, is_local=True).check_access(connection_with(None))
 
 
 def test_the_token_lets_in() -> None:
-    MetricsAccess(TOKEN, is_local=False).check_access(coming_with(f"Bearer {TOKEN}"))
+    MetricsAccess(TOKEN, is_local=False).check_access(connection_with(f"Bearer {TOKEN}"))
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -80,5 +83,5 @@ def test_the_token_lets_in() -> None:
 )
 def test_others_are_told_what_is_missing(token: str | None, header: str | None) -> None:
     with pytest.raises(NotFound, match="MOOT_METRICS_TOKEN") as caught:
-        MetricsAccess(token, is_local=False).check_access(coming_with(header))
+        MetricsAccess(token, is_local=False).check_access(connection_with(header))
     assert TOKEN not in str(caught.value)

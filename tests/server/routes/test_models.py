@@ -10,29 +10,31 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from moot.server.routes import models
 from moot.store.billing.token_rates import TokenRates
 from moot.types.model_info import TokenCount
-from tests.databases import migrated
-from tests.server.house import House, built
-from tests.taking import KEY, LabServer
+from tests.databases import open_migrated_database
+from tests.server.house import AccountApp, create_account_app
+from tests.taking import API_KEY, ProviderServerSetup
 
-NOBODY = "http://127.0.0.1:9/v1"
-SERVERS = {f"{name}_BASE_URL": NOBODY for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")}
+UNREACHABLE_URL = "http://127.0.0.1:9/v1"
+UNREACHABLE_SERVERS = {
+    f"{name}_BASE_URL": UNREACHABLE_URL for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")
+}
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give providers time to list their models on a busy machine."""
     monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 60.0)
 
 
 @pytest.fixture
-async def house(tmp_path: Path, lab: LabServer) -> AsyncIterator[House]:
+async def account_app(tmp_path: Path, provider_server: ProviderServerSetup) -> AsyncIterator[AccountApp]:
     """A server that has a key of its own for one provider, and none for another."""
-    here = f"{lab.url}/v1"
+    here = f"{provider_server.url}/v1"
     async with (
-        migrated("sqlite", tmp_path) as database,
-        built(
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(
             database,
-            environment={"GIVEN_KEY": KEY, "BROKEN_KEY": "two\nlines", **SERVERS},
+            environment={"GIVEN_KEY": API_KEY, "BROKEN_KEY": "two\nlines", **UNREACHABLE_SERVERS},
             given=ProviderConfig(api="openai", base_url=here, key_env="GIVEN_KEY"),
             asked=ProviderConfig(api="openai", base_url=here, key_env="ASKED_KEY"),
             broken=ProviderConfig(api="openai", base_url=here, key_env="BROKEN_KEY"),
@@ -42,14 +44,14 @@ async def house(tmp_path: Path, lab: LabServer) -> AsyncIterator[House]:
         yield house
 
 
-async def listed(house: House, who: dict[str, str], query: str = "") -> dict[str, Any]:
-    reply = await house.client.get(f"/api/models{query}", headers=who)
+async def list_models(account_app: AccountApp, headers: dict[str, str], query: str = "") -> dict[str, Any]:
+    reply = await account_app.client.get(f"/api/models{query}", headers=headers)
     assert reply.status_code == 200, reply.text
     return {one["provider"]: one for one in reply.json()}
 
 
-async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> None:
-    found = await listed(house, await house.bearer("ada"))
+async def test_every_provider_lists_its_models_or_says_why_not(account_app: AccountApp) -> None:
+    found = await list_models(account_app, await account_app.create_token_headers("ada"))
     assert found["given"] == {
         "provider": "given",
         "key": "server",
@@ -69,14 +71,16 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
     assert "needs api" in found["vague"]["error"]
 
 
-async def test_what_answers_now_without_a_key_is_told_apart(tmp_path: Path, lab: LabServer) -> None:
-    environment = SERVERS | {"OLLAMA_BASE_URL": f"{lab.url}/v1", "GIVEN_KEY": KEY}
-    given = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="GIVEN_KEY")
+async def test_what_answers_now_without_a_key_is_told_apart(
+    tmp_path: Path, provider_server: ProviderServerSetup
+) -> None:
+    environment = UNREACHABLE_SERVERS | {"OLLAMA_BASE_URL": f"{provider_server.url}/v1", "GIVEN_KEY": API_KEY}
+    given = ProviderConfig(api="openai", base_url=f"{provider_server.url}/v1", key_env="GIVEN_KEY")
     async with (
-        migrated("sqlite", tmp_path) as database,
-        built(database, environment=environment, given=given) as house,
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, environment=environment, given=given) as house,
     ):
-        found = await listed(house, await house.bearer("ada"))
+        found = await list_models(house, await house.create_token_headers("ada"))
     told = {name: (one["ready"], one["key"]) for name, one in found.items()}
     assert told["ollama"] == told["scripted"] == (True, "not needed")
     assert told["given"] == (True, "server")
@@ -91,24 +95,24 @@ def test_the_usual_model_is_one_that_is_there() -> None:
     assert models.find_default_model("one", ["one/big"], None) is None
 
 
-async def test_models_that_only_show_how_it_works_say_so(house: House) -> None:
-    found = await listed(house, await house.bearer("ada"))
+async def test_models_that_only_show_how_it_works_say_so(account_app: AccountApp) -> None:
+    found = await list_models(account_app, await account_app.create_token_headers("ada"))
     assert {name for name, one in found.items() if one["note"]} == {"local", "scripted"}
     assert "tiny demonstration model" in found["local"]["note"]
 
 
-async def test_one_s_own_key_is_used(house: House, lab: LabServer) -> None:
-    ada, bob = await house.bearer("ada"), await house.bearer("bob")
-    await house.client.put("/api/keys/asked", json={"key": "sk-of-ada"}, headers=ada)
-    (own,) = (await listed(house, ada, "?provider=asked")).values()
+async def test_one_s_own_key_is_used(account_app: AccountApp, provider_server: ProviderServerSetup) -> None:
+    ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
+    await account_app.client.put("/api/keys/asked", json={"key": "sk-of-ada"}, headers=ada)
+    (own,) = (await list_models(account_app, ada, "?provider=asked")).values()
     assert (own["key"], own["error"], "asked/echo" in own["models"]) == ("own", None, True)
-    assert (await listed(house, bob, "?provider=asked"))["asked"]["key"] == "missing"
+    assert (await list_models(account_app, bob, "?provider=asked"))["asked"]["key"] == "missing"
 
 
-async def test_only_the_provider_that_was_named_is_asked(house: House) -> None:
-    ada = await house.bearer("ada")
-    assert list(await listed(house, ada, "?provider=scripted")) == ["scripted"]
-    refused = await house.client.get("/api/models?provider=nobody", headers=ada)
+async def test_only_the_provider_that_was_named_is_asked(account_app: AccountApp) -> None:
+    ada = await account_app.create_token_headers("ada")
+    assert list(await list_models(account_app, ada, "?provider=scripted")) == ["scripted"]
+    refused = await account_app.client.get("/api/models?provider=nobody", headers=ada)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "provider")
 
 
@@ -118,16 +122,23 @@ async def test_a_provider_that_says_nothing_is_not_waited_for(
     monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 0.05)
     with create_server(("127.0.0.1", 0)) as silent:
         mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
-        async with migrated("sqlite", tmp_path) as database, built(database, mute=mute) as house:
-            found = await listed(house, await house.bearer("ada"), "?provider=mute")
+        async with (
+            open_migrated_database("sqlite", tmp_path) as database,
+            create_account_app(database, mute=mute) as house,
+        ):
+            found = await list_models(house, await house.create_token_headers("ada"), "?provider=mute")
     assert found["mute"]["error"] == "mute did not answer within 0.05 s."
 
 
-async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(house: House) -> None:
-    await TokenRates(house.database).add_counts(
+async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(
+    account_app: AccountApp,
+) -> None:
+    await TokenRates(account_app.database).add_counts(
         {"scripted/echo": TokenCount(300_000, 100_000), "gone/x": TokenCount(4, 1)}
     )
-    found = await listed(house, await house.bearer("ada"), "?provider=scripted")
+    found = await list_models(
+        account_app, await account_app.create_token_headers("ada"), "?provider=scripted"
+    )
     assert found["scripted"]["token_rates"] == {
         "scripted/echo": {"characters_per_token": 3.005, "tokens": 100_000}
     }

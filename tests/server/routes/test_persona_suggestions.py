@@ -6,32 +6,35 @@ import pytest
 
 from moot.settings import RateSettings, Settings
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import DOLLAR, Trying, trying
-from tests.services.test_persona_suggestions import EIGHT, MODEL
-from tests.store.people import settled
+from tests.server.trying import DOLLAR_PER_TOKEN, EvaluationApp, create_evaluation_app
+from tests.services.test_persona_suggestions import EIGHT_PROPOSALS, TASK_MODEL
+from tests.store.people import database_with_accounts
 
-TOLD = {"situation": "I want to move.", "model": MODEL}
+SITUATION_BODY = {"situation": "I want to move.", "model": TASK_MODEL}
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
-async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
-    async with settled(request.param, tmp_path) as database, trying(database) as room:
+async def evaluation_app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
+    async with (
+        database_with_accounts(request.param, tmp_path) as database,
+        create_evaluation_app(database) as room,
+    ):
         yield room
 
 
-async def test_from_a_situation_to_a_persona(room: Trying) -> None:
-    room.cast.says("clerk", {"questions": ["Since when?"]})
-    asked = await room.api.ok("POST", "/perspectives/questions", TOLD)
-    assert (asked["questions"], asked["model"], asked["cost"]) == (["Since when?"], MODEL, 0.0)
-    room.cast.says("clerk", EIGHT)
+async def test_from_a_situation_to_a_persona(evaluation_app: EvaluationApp) -> None:
+    evaluation_app.models.queue_answers("clerk", {"questions": ["Since when?"]})
+    asked = await evaluation_app.api.call_ok("POST", "/perspectives/questions", SITUATION_BODY)
+    assert (asked["questions"], asked["model"], asked["cost"]) == (["Since when?"], TASK_MODEL, 0.0)
+    evaluation_app.models.queue_answers("clerk", EIGHT_PROPOSALS)
     answers = [{"question": asked["questions"][0], "answer": "A year."}]
-    events = await room.streamed("/perspectives", TOLD | {"answers": answers})
+    events = await evaluation_app.stream_events("/perspectives", SITUATION_BODY | {"answers": answers})
     assert [one["type"] for one in events] == ["proposing", *["proposal"] * 8, "done"]
     proposal = events[1]["proposal"]
     draft = {name: proposal[name] for name in ("name", "description", "category")}
-    persona = await room.api.ok("POST", "/personas", draft)
+    persona = await evaluation_app.api.call_ok("POST", "/personas", draft)
     assert persona["name"] == "Voice 0"
-    again = await room.streamed("/perspectives", TOLD)
+    again = await evaluation_app.stream_events("/perspectives", SITUATION_BODY)
     assert (again[-1]["proposals"], again[-1]["dropped"][0]["name"]) == (7, "Voice 0")
 
 
@@ -46,28 +49,35 @@ async def test_from_a_situation_to_a_persona(room: Trying) -> None:
         ({"more": 1}, "more"),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(room: Trying, path: str, wrong: Any, field: str) -> None:
-    refused = await room.api.call("POST", path, TOLD | wrong)
+async def test_a_bad_body_is_refused_by_field(
+    evaluation_app: EvaluationApp, path: str, wrong: Any, field: str
+) -> None:
+    refused = await evaluation_app.api.call("POST", path, SITUATION_BODY | wrong)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
-async def test_there_are_no_more_answers_than_questions(room: Trying) -> None:
+async def test_there_are_no_more_answers_than_questions(evaluation_app: EvaluationApp) -> None:
     four = [{"question": "Why?", "answer": "So."}] * 4
-    assert (await room.api.call("POST", "/perspectives", TOLD | {"answers": four})).status_code == 400
+    assert (
+        await evaluation_app.api.call("POST", "/perspectives", SITUATION_BODY | {"answers": four})
+    ).status_code == 400
 
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
-async def test_a_server_that_is_about_to_end_begins_nothing(room: Trying, path: str) -> None:
-    room.house.hall.drain()
-    assert (await room.api.call("POST", path, TOLD)).status_code == 503
+async def test_a_server_that_is_about_to_end_begins_nothing(evaluation_app: EvaluationApp, path: str) -> None:
+    evaluation_app.services.discussion_service.drain()
+    assert (await evaluation_app.api.call("POST", path, SITUATION_BODY)).status_code == 503
 
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
 async def test_who_has_nothing_left_is_refused_and_who_comes_too_often(tmp_path: Path, path: str) -> None:
     settings = Settings(budget=1.0, rates=RateSettings(starts_a_minute=2))
-    async with settled("sqlite", tmp_path) as database, trying(database, settings) as room:
-        room.cast.says("clerk", {"questions": []}, price=DOLLAR)
-        assert (await room.api.call("POST", "/perspectives/questions", TOLD)).status_code == 200
-        assert (await room.api.call("POST", path, TOLD)).status_code == 402
-        assert (await room.api.call("POST", path, TOLD)).status_code == 429
-        assert len(room.cast.asked) == 1
+    async with (
+        database_with_accounts("sqlite", tmp_path) as database,
+        create_evaluation_app(database, settings) as room,
+    ):
+        room.models.queue_answers("clerk", {"questions": []}, price=DOLLAR_PER_TOKEN)
+        assert (await room.api.call("POST", "/perspectives/questions", SITUATION_BODY)).status_code == 200
+        assert (await room.api.call("POST", path, SITUATION_BODY)).status_code == 402
+        assert (await room.api.call("POST", path, SITUATION_BODY)).status_code == 429
+        assert len(room.models.requests) == 1

@@ -5,42 +5,45 @@ from typing import Any
 import pytest
 
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import Api, knowing
-from tests.store.people import ANNA, BERT, settled
+from tests.server.knowing import TenantApi, create_tenant_api
+from tests.store.people import ANNA, BERT, database_with_accounts
 
 COOK = {"name": "Cook", "description": "Cooks."}
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
-async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
-    async with settled(request.param, tmp_path) as database, knowing(database) as api:
+async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TenantApi]:
+    async with (
+        database_with_accounts(request.param, tmp_path) as database,
+        create_tenant_api(database) as api,
+    ):
         yield api
 
 
-async def test_a_persona_from_beginning_to_end(api: Api) -> None:
+async def test_a_persona_from_beginning_to_end(api: TenantApi) -> None:
     made = await api.call("POST", "/personas", {**COOK, "traits": ["warm"], "colour": "#aabbcc"})
     assert made.status_code == 201
     cook = made.json()
     assert (cook["name"], cook["traits"], cook["level"], cook["success_rate"]) == ("Cook", ["warm"], 1, None)
-    assert await api.ok("GET", f"/personas/{cook['id']}") == cook
-    changed = await api.ok("PATCH", f"/personas/{cook['id']}", {"name": "Chef"})
+    assert await api.call_ok("GET", f"/personas/{cook['id']}") == cook
+    changed = await api.call_ok("PATCH", f"/personas/{cook['id']}", {"name": "Chef"})
     assert changed == {**cook, "name": "Chef"}
     assert (await api.call("DELETE", f"/personas/{cook['id']}")).status_code == 204
     assert (await api.call("GET", f"/personas/{cook['id']}")).status_code == 404
 
 
-async def test_the_shipped_ones_are_listed_first_and_pages_go_on_to_ones_own(api: Api) -> None:
-    mine = [(await api.ok("POST", "/personas", COOK))["id"] for _ in range(3)]
-    first = await api.ok("GET", "/personas", limit=11)
+async def test_the_shipped_ones_are_listed_first_and_pages_go_on_to_ones_own(api: TenantApi) -> None:
+    mine = [(await api.call_ok("POST", "/personas", COOK))["id"] for _ in range(3)]
+    first = await api.call_ok("GET", "/personas", limit=11)
     assert all(one["shipped"] for one in first["personas"][:10])
-    second = await api.ok("GET", "/personas", limit=11, cursor=first["next"])
+    second = await api.call_ok("GET", "/personas", limit=11, cursor=first["next"])
     assert second["next"] is None
     listed = [one["id"] for one in (*first["personas"], *second["personas"])]
     assert listed[10:] == sorted(mine, reverse=True)
 
 
-async def test_a_shipped_one_is_read_and_not_changed(api: Api) -> None:
-    assert (await api.ok("GET", "/personas/shipped_sceptic"))["name"] == "Sceptic"
+async def test_a_shipped_one_is_read_and_not_changed(api: TenantApi) -> None:
+    assert (await api.call_ok("GET", "/personas/shipped_sceptic"))["name"] == "Sceptic"
     for refused in (
         await api.call("PATCH", "/personas/shipped_sceptic", {"name": "Believer"}),
         await api.call("DELETE", "/personas/shipped_sceptic"),
@@ -50,13 +53,13 @@ async def test_a_shipped_one_is_read_and_not_changed(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)])
-async def test_anothers_persona_is_not_there(api: Api, method: str, body: object) -> None:
-    cook = await api.ok("POST", "/personas", COOK, tenant=ANNA)
+async def test_anothers_persona_is_not_there(api: TenantApi, method: str, body: object) -> None:
+    cook = await api.call_ok("POST", "/personas", COOK, tenant=ANNA)
     foreign = await api.call(method, f"/personas/{cook['id']}", body, tenant=BERT)
     missing = await api.call(method, "/personas/persona_0", body, tenant=BERT)
     assert (foreign.status_code, missing.status_code) == (404, 404)
-    assert cook["id"] not in str(await api.ok("GET", "/personas", tenant=BERT))
-    assert await api.ok("GET", f"/personas/{cook['id']}") == cook
+    assert cook["id"] not in str(await api.call_ok("GET", "/personas", tenant=BERT))
+    assert await api.call_ok("GET", f"/personas/{cook['id']}") == cook
 
 
 @pytest.mark.parametrize(
@@ -71,19 +74,19 @@ async def test_anothers_persona_is_not_there(api: Api, method: str, body: object
         ("system_prompt", {"name": "Cook"}),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(api: Api, field: str, body: dict[str, Any]) -> None:
+async def test_a_bad_body_is_refused_by_field(api: TenantApi, field: str, body: dict[str, Any]) -> None:
     refused = await api.call("POST", "/personas", body)
     assert refused.status_code == 400
     assert field in refused.text
 
 
-async def test_text_is_kept_without_its_nul(api: Api) -> None:
-    made = await api.ok("POST", "/personas", {**COOK, "description": "a\0b"})
+async def test_text_is_kept_without_its_nul(api: TenantApi) -> None:
+    made = await api.call_ok("POST", "/personas", {**COOK, "description": "a\0b"})
     assert made["description"] == "ab"
 
 
 @pytest.mark.parametrize(
     "query", [{"limit": 0}, {"limit": 101}, {"limit": "many"}, {"cursor": "a'b"}, {"cursor": "\0"}]
 )
-async def test_a_bad_page_is_refused(api: Api, query: dict[str, Any]) -> None:
+async def test_a_bad_page_is_refused(api: TenantApi, query: dict[str, Any]) -> None:
     assert (await api.call("GET", "/personas", **query)).status_code == 400

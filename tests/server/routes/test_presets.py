@@ -7,65 +7,70 @@ import pytest
 from msgspec import convert
 
 from moot.providers.registry import Registry
-from moot.server.routes.presets import LineUpChange, LineUpDraft, apply_preset_change, build_preset
+from moot.server.routes.presets import PresetChange, PresetDraft, apply_preset_change, build_preset
 from moot.services.participants import ParticipantResolver
 from moot.store.library.personas import Personas
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
-from moot.types.modes import Advisors, Directed
+from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.personas import PersonaDraft
-from moot.types.presets import LineUp
+from moot.types.presets import Preset
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import Api, knowing
-from tests.store.people import ANNA, BERT, settled
+from tests.server.knowing import TenantApi, create_tenant_api
+from tests.store.people import ANNA, BERT, database_with_accounts
 
-BOTH = ["scripted/echo", "scripted/steady"]
+TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
 
-class Desk:
+class PresetHarness:
     def __init__(self, personas: Personas, registry: Registry) -> None:
         self.personas = personas
-        self.seating = ParticipantResolver(registry, personas)
+        self.participant_resolver = ParticipantResolver(registry, personas)
 
-    async def made(self, **more: Any) -> LineUp:
-        draft = convert({"name": "Two", "participants": BOTH, **more}, LineUpDraft)
-        return await build_preset(self.seating, ANNA, draft)
+    async def create_preset(self, **more: Any) -> Preset:
+        draft = convert({"name": "Two", "participants": TWO_MODELS, **more}, PresetDraft)
+        return await build_preset(self.participant_resolver, ANNA, draft)
 
-    async def change(self, now: LineUp, **change: Any) -> LineUp:
-        return await apply_preset_change(self.seating, ANNA, convert(change, LineUpChange), now)
+    async def change_preset(self, preset: Preset, **change: Any) -> Preset:
+        return await apply_preset_change(
+            self.participant_resolver, ANNA, convert(change, PresetChange), preset
+        )
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    async with settled("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        yield Desk(Personas(database, ()), registry)
+async def preset_harness(tmp_path: Path) -> AsyncIterator[PresetHarness]:
+    async with database_with_accounts("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+        yield PresetHarness(Personas(database, ()), registry)
 
 
-async def test_little_is_needed_and_the_rest_is_as_in_a_discussion(desk: Desk) -> None:
-    both, one = await desk.made(), await desk.made(participants=BOTH[:1])
+async def test_little_is_needed_and_the_rest_is_as_in_a_discussion(preset_harness: PresetHarness) -> None:
+    both, one = (
+        await preset_harness.create_preset(),
+        await preset_harness.create_preset(participants=TWO_MODELS[:1]),
+    )
     assert (both.mode, one.mode, both.rounds, both.clerk) == ("parallel", "single", 2, None)
     assert [who.name for who in both.participants] == ["Alpha", "Beta"]
     assert (both.debate, both.advisors, both.directed) == (None, None, None)
     assert both.id.startswith("line_up_")
 
 
-async def test_the_rules_of_all_modes_are_kept(desk: Desk) -> None:
-    full = await desk.made(
+async def test_the_rules_of_all_modes_are_kept(preset_harness: PresetHarness) -> None:
+    full = await preset_harness.create_preset(
         mode="debate",
         clerk="scripted/clerk",
         debate={"lead": "Beta", "quorum": 2},
         advisors={"early": 1},
         directed={"trigger": "Alpha", "turns": 3},
     )
-    assert full.debate == Debate(lead="beta", quorum=2)
-    assert full.advisors == Advisors(early=1)
-    assert full.directed == Directed(trigger="alpha", turns=3)
+    assert full.debate == DebateOptions(lead="beta", quorum=2)
+    assert full.advisors == AdvisorOptions(early=1)
+    assert full.directed == DirectedOptions(trigger="alpha", turns=3)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"mode": "debate", "participants": BOTH[:1]}, "mode: debate takes at least two"),
+        ({"mode": "debate", "participants": TWO_MODELS[:1]}, "mode: debate takes at least two"),
         ({"participants": ["scripted/eco"]}, r"participants\[0\].model: "),
         ({"clerk": "nobody/x"}, "clerk: "),
         ({"debate": {"lead": "Gamma"}}, "debate.lead: nobody is called 'Gamma'"),
@@ -74,13 +79,13 @@ async def test_the_rules_of_all_modes_are_kept(desk: Desk) -> None:
     ],
 )
 async def test_what_no_discussion_could_be_opened_with_is_refused(
-    desk: Desk, more: dict[str, Any], words: str
+    preset_harness: PresetHarness, more: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"^{words}"):
-        await desk.made(**more)
-    now = await desk.made(mode="consensus")
+        await preset_harness.create_preset(**more)
+    now = await preset_harness.create_preset(mode="consensus")
     with pytest.raises(UsageError, match=rf"^{words}"):
-        await desk.change(now, **more)
+        await preset_harness.change_preset(now, **more)
 
 
 @pytest.mark.parametrize(
@@ -97,53 +102,60 @@ async def test_what_no_discussion_could_be_opened_with_is_refused(
     ],
 )
 def test_what_does_not_fit_is_refused(body: dict[str, Any]) -> None:
-    for type_, rest in ((LineUpDraft, {"name": "Two", "participants": BOTH}), (LineUpChange, {})):
+    for type_, rest in ((PresetDraft, {"name": "Two", "participants": TWO_MODELS}), (PresetChange, {})):
         with pytest.raises(msgspec.ValidationError):
             convert({**rest, **body}, type_)
 
 
-async def test_only_what_was_sent_is_changed(desk: Desk) -> None:
-    now = await desk.made(
+async def test_only_what_was_sent_is_changed(preset_harness: PresetHarness) -> None:
+    now = await preset_harness.create_preset(
         mode="debate", clerk="scripted/clerk", debate={"lead": "Beta"}, directed={"turns": 3}
     )
-    assert await desk.change(now) == now
-    renamed = await desk.change(now, name="Pair", rounds=4)
+    assert await preset_harness.change_preset(now) == now
+    renamed = await preset_harness.change_preset(now, name="Pair", rounds=4)
     assert renamed == msgspec.structs.replace(now, name="Pair", rounds=4)
-    bare = await desk.change(now, clerk=None, debate=None, directed=None)
+    bare = await preset_harness.change_preset(now, clerk=None, debate=None, directed=None)
     assert (bare.clerk, bare.debate, bare.directed) == (None, None, None)
 
 
-async def test_whoever_leaves_must_have_no_part_in_the_rules(desk: Desk) -> None:
-    now = await desk.made(debate={"lead": "Beta", "quorum": 2})
+async def test_whoever_leaves_must_have_no_part_in_the_rules(preset_harness: PresetHarness) -> None:
+    now = await preset_harness.create_preset(debate={"lead": "Beta", "quorum": 2})
     with pytest.raises(UsageError, match=r"^debate\.lead: nobody is called 'beta'"):
-        await desk.change(now, participants=BOTH[:1])
-    alone = await desk.change(now, participants=BOTH[:1], debate={"quorum": 1}, mode="single")
-    assert (len(alone.participants), alone.debate) == (1, Debate(quorum=1))
+        await preset_harness.change_preset(now, participants=TWO_MODELS[:1])
+    alone = await preset_harness.change_preset(
+        now, participants=TWO_MODELS[:1], debate={"quorum": 1}, mode="single"
+    )
+    assert (len(alone.participants), alone.debate) == (1, DebateOptions(quorum=1))
 
 
-async def test_a_persona_must_be_one_s_own_and_may_go_later(desk: Desk) -> None:
-    cook = await desk.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
-    foreign = await desk.personas.create_persona(BERT, PersonaDraft(name="Spy", description="Spies."))
+async def test_a_persona_must_be_one_s_own_and_may_go_later(preset_harness: PresetHarness) -> None:
+    cook = await preset_harness.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+    foreign = await preset_harness.personas.create_persona(
+        BERT, PersonaDraft(name="Spy", description="Spies.")
+    )
     seats = [{"model": "scripted/echo", "persona": cook.id}]
-    now = await desk.made(participants=seats)
+    now = await preset_harness.create_preset(participants=seats)
     assert now.participants[0].name == "Cook"
     with pytest.raises(NotFound, match=r"^participants\[0\]\.persona: "):
-        await desk.made(participants=[{"model": "scripted/echo", "persona": foreign.id}])
-    await desk.personas.delete_persona(ANNA, cook.id)
-    assert (await desk.change(now, name="Kitchen")).name == "Kitchen"
+        await preset_harness.create_preset(participants=[{"model": "scripted/echo", "persona": foreign.id}])
+    await preset_harness.personas.delete_persona(ANNA, cook.id)
+    assert (await preset_harness.change_preset(now, name="Kitchen")).name == "Kitchen"
 
 
-TWO = {"name": "Two", "participants": ["scripted/echo", {"model": "scripted/steady", "name": "Rosa"}]}
+PRESET_BODY = {"name": "Two", "participants": ["scripted/echo", {"model": "scripted/steady", "name": "Rosa"}]}
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
-async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
-    async with settled(request.param, tmp_path) as database, knowing(database) as api:
+async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TenantApi]:
+    async with (
+        database_with_accounts(request.param, tmp_path) as database,
+        create_tenant_api(database) as api,
+    ):
         yield api
 
 
-async def test_a_line_up_from_beginning_to_end(api: Api) -> None:
-    made = await api.call("POST", "/line-ups", TWO | {"mode": "debate", "debate": {"lead": "Rosa"}})
+async def test_a_line_up_from_beginning_to_end(api: TenantApi) -> None:
+    made = await api.call("POST", "/line-ups", PRESET_BODY | {"mode": "debate", "debate": {"lead": "Rosa"}})
     assert made.status_code == 201
     two = made.json()
     assert {
@@ -157,37 +169,41 @@ async def test_a_line_up_from_beginning_to_end(api: Api) -> None:
         "advisors": None,
         "directed": None,
     }
-    assert await api.ok("GET", f"/line-ups/{two['id']}") == two
-    assert await api.ok("GET", "/line-ups") == {"line_ups": [two], "next": None}
-    changed = await api.ok("PATCH", f"/line-ups/{two['id']}", {"name": "Pair", "rounds": 3})
-    assert changed == await api.ok("GET", f"/line-ups/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
+    assert await api.call_ok("GET", f"/line-ups/{two['id']}") == two
+    assert await api.call_ok("GET", "/line-ups") == {"line_ups": [two], "next": None}
+    changed = await api.call_ok("PATCH", f"/line-ups/{two['id']}", {"name": "Pair", "rounds": 3})
+    assert (
+        changed == await api.call_ok("GET", f"/line-ups/{two['id']}") == {**two, "name": "Pair", "rounds": 3}
+    )
     assert (await api.call("DELETE", f"/line-ups/{two['id']}")).status_code == 204
     assert (await api.call("GET", f"/line-ups/{two['id']}")).status_code == 404
 
 
-async def test_what_was_read_can_be_sent_back(api: Api) -> None:
-    two = await api.ok("POST", "/line-ups", TWO | {"directed": {"trigger": "rosa", "topic": "Tables"}})
+async def test_what_was_read_can_be_sent_back(api: TenantApi) -> None:
+    two = await api.call_ok(
+        "POST", "/line-ups", PRESET_BODY | {"directed": {"trigger": "rosa", "topic": "Tables"}}
+    )
     sent = {name: value for name, value in two.items() if name not in {"id", "created_at"}}
-    assert await api.ok("PATCH", f"/line-ups/{two['id']}", sent) == two
+    assert await api.call_ok("PATCH", f"/line-ups/{two['id']}", sent) == two
 
 
 @pytest.mark.parametrize(
     ("body", "field"),
     [
         ({"name": "Two"}, "participants"),
-        (TWO | {"mode": "quarrel"}, "mode"),
-        (TWO | {"debate": {"lead": "Nobody"}}, "debate.lead"),
-        (TWO | {"participants": ["nobody/x"]}, "participants[0].model"),
+        (PRESET_BODY | {"mode": "quarrel"}, "mode"),
+        (PRESET_BODY | {"debate": {"lead": "Nobody"}}, "debate.lead"),
+        (PRESET_BODY | {"participants": ["nobody/x"]}, "participants[0].model"),
     ],
 )
-async def test_what_is_not_right_is_named_by_its_field(api: Api, body: Any, field: str) -> None:
+async def test_what_is_not_right_is_named_by_its_field(api: TenantApi, body: Any, field: str) -> None:
     reply = await api.call("POST", "/line-ups", body)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, field)
-    assert (await api.ok("GET", "/line-ups"))["line_ups"] == []
+    assert (await api.call_ok("GET", "/line-ups"))["line_ups"] == []
 
 
-async def test_another_s_line_up_is_not_there(api: Api) -> None:
-    two = (await api.ok("POST", "/line-ups", TWO))["id"]
+async def test_another_s_line_up_is_not_there(api: TenantApi) -> None:
+    two = (await api.call_ok("POST", "/line-ups", PRESET_BODY))["id"]
     for method, body in (("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)):
         assert (await api.call(method, f"/line-ups/{two}", body, BERT)).status_code == 404
-    assert (await api.ok("GET", f"/line-ups/{two}"))["name"] == "Two"
+    assert (await api.call_ok("GET", f"/line-ups/{two}"))["name"] == "Two"

@@ -7,30 +7,30 @@ import pytest
 from moot.providers.catalog import ProviderConfig
 from moot.server.routes.provider_keys import NewKey
 from moot.store.database import Database
-from tests.databases import migrated
-from tests.server.house import House, built
-from tests.store.raw import raw
+from tests.databases import open_migrated_database
+from tests.server.house import AccountApp, create_account_app
+from tests.store.raw import read_database_files
 
 CANARY = "sk-canary-0123456789"
-SERVER = "sk-server-9876543210"
+SERVER_KEY = "sk-server-9876543210"
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with built(
-        database, environment={"GROQ_API_KEY": SERVER, "MISTRAL_API_KEY": "two\nlines"}
+async def account_app(database: Database) -> AsyncIterator[AccountApp]:
+    async with create_account_app(
+        database, environment={"GROQ_API_KEY": SERVER_KEY, "MISTRAL_API_KEY": "two\nlines"}
     ) as house:
         yield house
 
 
-async def statuses(house: House, who: dict[str, str]) -> dict[str, str]:
-    reply = await house.client.get("/api/providers", headers=who)
+async def key_statuses(account_app: AccountApp, headers: dict[str, str]) -> dict[str, str]:
+    reply = await account_app.client.get("/api/providers", headers=headers)
     return {provider["name"]: provider["key"] for provider in reply.json()}
 
 
-async def test_every_provider_says_whether_there_is_a_key(house: House) -> None:
-    ada = await house.bearer("ada")
-    listed = {p["name"]: p for p in (await house.client.get("/api/providers", headers=ada)).json()}
+async def test_every_provider_says_whether_there_is_a_key(account_app: AccountApp) -> None:
+    ada = await account_app.create_token_headers("ada")
+    listed = {p["name"]: p for p in (await account_app.client.get("/api/providers", headers=ada)).json()}
     assert listed["groq"] == {
         "name": "groq",
         "api": "openai",
@@ -45,41 +45,47 @@ async def test_every_provider_says_whether_there_is_a_key(house: House) -> None:
     assert listed["local"]["origin"] == ""
 
 
-async def test_a_key_of_one_s_own_comes_before_the_server_s(house: House) -> None:
-    ada, bob = await house.bearer("ada"), await house.bearer("bob")
+async def test_a_key_of_one_s_own_comes_before_the_server_s(account_app: AccountApp) -> None:
+    ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     for provider in ("groq", "lab"):
-        stored = await house.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
+        stored = await account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
         assert (stored.status_code, stored.content) == (204, b"")
-    assert (await statuses(house, ada))["groq"] == (await statuses(house, ada))["lab"] == "own"
-    assert (await statuses(house, bob))["groq"] == "server"
-    assert (await statuses(house, bob))["lab"] == "missing"
-    assert (await house.client.delete("/api/keys/groq", headers=ada)).status_code == 204
-    assert (await statuses(house, ada))["groq"] == "server"
+    assert (
+        (await key_statuses(account_app, ada))["groq"]
+        == (await key_statuses(account_app, ada))["lab"]
+        == "own"
+    )
+    assert (await key_statuses(account_app, bob))["groq"] == "server"
+    assert (await key_statuses(account_app, bob))["lab"] == "missing"
+    assert (await account_app.client.delete("/api/keys/groq", headers=ada)).status_code == 204
+    assert (await key_statuses(account_app, ada))["groq"] == "server"
 
 
-async def test_only_one_s_own_key_can_be_deleted(house: House) -> None:
-    ada, bob = await house.bearer("ada"), await house.bearer("bob")
-    await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
+async def test_only_one_s_own_key_can_be_deleted(account_app: AccountApp) -> None:
+    ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
+    await account_app.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
     for provider in ("lab", "groq", "unknown", "%00"):
-        reply = await house.client.delete(f"/api/keys/{provider}", headers=bob)
+        reply = await account_app.client.delete(f"/api/keys/{provider}", headers=bob)
         assert reply.status_code == 404
-    assert (await statuses(house, ada))["lab"] == "own"
+    assert (await key_statuses(account_app, ada))["lab"] == "own"
 
 
 @pytest.mark.parametrize("provider", ["ollama", "local", "scripted", "bare"])
-async def test_a_provider_that_takes_no_key_gets_none(cottage: House, provider: str) -> None:
-    ada = await cottage.bearer("ada")
-    reply = await cottage.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
+async def test_a_provider_that_takes_no_key_gets_none(sqlite_account_app: AccountApp, provider: str) -> None:
+    ada = await sqlite_account_app.create_token_headers("ada")
+    reply = await sqlite_account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
     assert reply.status_code == 400
     assert CANARY not in reply.text
 
 
 @pytest.mark.parametrize("provider", ["unknown", "%00", "lab'--"])
-async def test_a_provider_that_is_not_there_is_not_found(cottage: House, provider: str) -> None:
-    ada = await cottage.bearer("ada")
+async def test_a_provider_that_is_not_there_is_not_found(
+    sqlite_account_app: AccountApp, provider: str
+) -> None:
+    ada = await sqlite_account_app.create_token_headers("ada")
     path = f"/api/keys/{provider}"
-    put = await cottage.client.put(path, json={"key": CANARY}, headers=ada)
-    dropped = await cottage.client.delete(path, headers=ada)
+    put = await sqlite_account_app.client.put(path, json={"key": CANARY}, headers=ada)
+    dropped = await sqlite_account_app.client.delete(path, headers=ada)
     assert (put.status_code, dropped.status_code) == (404, 404)
     assert CANARY not in put.text
 
@@ -100,32 +106,32 @@ async def test_a_provider_that_is_not_there_is_not_found(cottage: House, provide
     ],
 )
 async def test_what_cannot_be_a_key_is_refused_unseen(
-    cottage: House, key: object, caplog: pytest.LogCaptureFixture
+    sqlite_account_app: AccountApp, key: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    ada = await cottage.bearer("ada")
-    reply = await cottage.client.put("/api/keys/lab", json={"key": key}, headers=ada)
+    ada = await sqlite_account_app.create_token_headers("ada")
+    reply = await sqlite_account_app.client.put("/api/keys/lab", json={"key": key}, headers=ada)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, "key")
     assert CANARY not in reply.text + caplog.text
-    assert (await statuses(cottage, ada))["lab"] == "missing"
+    assert (await key_statuses(sqlite_account_app, ada))["lab"] == "missing"
 
 
 async def test_a_key_that_was_stored_for_another_address_is_not_one_s_own(database: Database) -> None:
-    async with built(database) as house:
-        ada = await house.bearer("ada")
+    async with create_account_app(database) as house:
+        ada = await house.create_token_headers("ada")
         await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
     moved = ProviderConfig(api="openai", base_url="http://evil.example/v1", key_env="LAB_KEY")
-    async with built(database, lab=moved) as house:
-        assert (await statuses(house, ada))["lab"] == "missing"
+    async with create_account_app(database, lab=moved) as house:
+        assert (await key_statuses(house, ada))["lab"] == "missing"
 
 
 async def test_a_key_is_nowhere_to_be_seen_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with (
-        migrated("sqlite", tmp_path) as database,
-        built(database, environment={"GROQ_API_KEY": SERVER}) as house,
+        open_migrated_database("sqlite", tmp_path) as database,
+        create_account_app(database, environment={"GROQ_API_KEY": SERVER_KEY}) as house,
     ):
-        ada = await house.bearer("ada")
+        ada = await house.create_token_headers("ada")
         replies = [
             await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada),
             await house.client.put("/api/keys/lab", json={"key": CANARY, "more": 1}, headers=ada),
@@ -138,15 +144,15 @@ async def test_a_key_is_nowhere_to_be_seen_again(tmp_path: Path, caplog: pytest.
             await house.client.get("/api/me", headers=ada),
             await house.client.delete("/api/keys/lab", headers=ada),
         ]
-        stored = raw(tmp_path)
+        stored = read_database_files(tmp_path)
     assert [reply.status_code for reply in replies] == [204, 400, 400, 200, 200, 204]
     for reply in replies:
         assert CANARY not in reply.text
-        assert SERVER not in reply.text
+        assert SERVER_KEY not in reply.text
         assert CANARY not in repr(reply.headers)
     assert CANARY not in caplog.text
     assert CANARY.encode() not in stored
-    assert SERVER.encode() not in stored
+    assert SERVER_KEY.encode() not in stored
 
 
 def test_a_key_does_not_show_itself() -> None:

@@ -11,45 +11,45 @@ from moot.server.sse import HEARTBEAT
 from moot.store.database import Database
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussions import Run
-from tests.server.talking import Talking, talking
-from tests.store.debating import Pen, lane, turn
+from tests.server.talking import LocalApp, create_local_app
+from tests.store.debating import RunWriter, make_lane, make_turn
 
-DEBATE = {"participants": ["scripted/echo", "scripted/echo"], "mode": "debate"}
+DEBATE_BODY = {"participants": ["scripted/echo", "scripted/echo"], "mode": "debate"}
 
 
-class Lanes:
+class DebateLanes:
     """A debate of two in which Beta failed, that nobody executes."""
 
-    def __init__(self, table: Talking, run: str, message: str, pen: Pen) -> None:
-        self.table = table
+    def __init__(self, local_app: LocalApp, run: str, message: str, run_writer: RunWriter) -> None:
+        self.local_app = local_app
         self.run = run
         self.message = message
-        self.pen = pen
-        self.taken_up: list[tuple[str, int]] = []
-        table.house.retrying._start = lambda run, revision: self.taken_up.append((run, revision))
+        self.run_writer = run_writer
+        self.restarted_runs: list[tuple[str, int]] = []
+        local_app.services.retries._start = lambda run, revision: self.restarted_runs.append((run, revision))
 
     async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        response = await self.table.call(method, f"/api/runs/{self.run}/{path}", body)
+        response = await self.local_app.call(method, f"/api/runs/{self.run}/{path}", body)
         return response.status_code, response.json()
 
 
 @pytest.fixture
-async def lanes(database: Database) -> AsyncIterator[Lanes]:
-    async with talking(database) as table:
-        opened = await table.open(**DEBATE)
+async def debate_lanes(database: Database) -> AsyncIterator[DebateLanes]:
+    async with create_local_app(database) as table:
+        opened = await table.create_discussion(**DEBATE_BODY)
         run = opened["run"]["id"]
-        held = await table.house.runs.acquire_lease(run, table.house.worker_id)
+        held = await table.services.runs.acquire_lease(run, table.services.worker_id)
         assert held is not None
-        pen = Pen(database, held)
-        await pen.keep(
-            [turn(held, "alpha"), turn(held, "beta", status="failed")],
-            [lane("alpha", "debate"), lane("beta", error="Key rejected.")],
+        pen = RunWriter(database, held)
+        await pen.write_records(
+            [make_turn(held, "alpha"), make_turn(held, "beta", status="failed")],
+            [make_lane("alpha", "debate"), make_lane("beta", error="Key rejected.")],
         )
-        yield Lanes(table, run, opened["message"]["id"], pen)
+        yield DebateLanes(table, run, opened["message"]["id"], pen)
 
 
-async def test_a_thread_is_read_with_how_its_lane_stands(lanes: Lanes) -> None:
-    status, thread = await lanes.call("GET", "lanes/beta/messages")
+async def test_a_thread_is_read_with_how_its_lane_stands(debate_lanes: DebateLanes) -> None:
+    status, thread = await debate_lanes.call("GET", "lanes/beta/messages")
     assert status == 200
     assert thread["lane"] == {
         "participant": "beta",
@@ -58,7 +58,7 @@ async def test_a_thread_is_read_with_how_its_lane_stands(lanes: Lanes) -> None:
         "late": False,
         "name": "Beta",
         "model": "scripted/echo",
-        "anchors": {"initial": lanes.message},
+        "anchors": {"initial": debate_lanes.message},
     }
     assert [(m["role"], m["status"]) for m in thread["messages"]] == [
         ("user", "completed"),
@@ -66,196 +66,200 @@ async def test_a_thread_is_read_with_how_its_lane_stands(lanes: Lanes) -> None:
     ]
 
 
-async def test_nobody_has_no_thread(lanes: Lanes) -> None:
-    status, problem = await lanes.call("GET", "lanes/omega/messages")
+async def test_nobody_has_no_thread(debate_lanes: DebateLanes) -> None:
+    status, problem = await debate_lanes.call("GET", "lanes/omega/messages")
     assert (status, problem["detail"]) == (404, "Nobody called 'omega' has a lane in this run.")
 
 
-async def test_a_stop_of_one_is_a_wish(lanes: Lanes) -> None:
-    status, run = await lanes.call("POST", "lanes/alpha/stop")
-    assert (status, run["id"], run["status"]) == (200, lanes.run, "running")
-    wishes = await lanes.table.house.runs.pending_commands(lanes.run)
+async def test_a_stop_of_one_is_a_wish(debate_lanes: DebateLanes) -> None:
+    status, run = await debate_lanes.call("POST", "lanes/alpha/stop")
+    assert (status, run["id"], run["status"]) == (200, debate_lanes.run, "running")
+    wishes = await debate_lanes.local_app.services.runs.pending_commands(debate_lanes.run)
     assert (wishes.stop_reason, wishes.stopped_participants) == (None, ("alpha",))
-    status, _ = await lanes.call("POST", "lanes/omega/stop")
+    status, _ = await debate_lanes.call("POST", "lanes/omega/stop")
     assert status == 404
 
 
-async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(lanes: Lanes) -> None:
-    status, run = await lanes.call("POST", "lanes/beta/retry")
+async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(debate_lanes: DebateLanes) -> None:
+    status, run = await debate_lanes.call("POST", "lanes/beta/retry")
     assert (status, run["status"], run["revision"]) == (202, "running", 1)
-    assert lanes.taken_up == []
-    again = (await lanes.table.house.runs.pending_commands(lanes.run)).retry
+    assert debate_lanes.restarted_runs == []
+    again = (await debate_lanes.local_app.services.runs.pending_commands(debate_lanes.run)).retry
     assert again is not None
     assert again.retries == {"beta": 1}
 
 
 @pytest.mark.parametrize("path", ["lanes/beta/retry", "retry-failed"])
-async def test_a_retry_after_the_end_takes_the_run_up_again(lanes: Lanes, path: str) -> None:
-    await lanes.pen.end()
-    status, run = await lanes.call("POST", path)
+async def test_a_retry_after_the_end_takes_the_run_up_again(debate_lanes: DebateLanes, path: str) -> None:
+    await debate_lanes.run_writer.end_run()
+    status, run = await debate_lanes.call("POST", path)
     assert (status, run["status"], run["revision"], run["ended_at"]) == (202, "waiting", 1, None)
-    assert lanes.taken_up == [(lanes.run, 1)]
+    assert debate_lanes.restarted_runs == [(debate_lanes.run, 1)]
 
 
 @pytest.mark.parametrize("body", [None, {}, {"model": None}])
-async def test_a_retry_without_a_model_keeps_it(lanes: Lanes, body: object) -> None:
-    await lanes.call("POST", "lanes/beta/retry", body)
-    plan = await lanes.table.house.runs.get_plan(lanes.run)
+async def test_a_retry_without_a_model_keeps_it(debate_lanes: DebateLanes, body: object) -> None:
+    await debate_lanes.call("POST", "lanes/beta/retry", body)
+    plan = await debate_lanes.local_app.services.runs.get_plan(debate_lanes.run)
     assert plan.find_participant("beta").model == "scripted/echo"
 
 
-async def test_a_retry_may_bring_another_model(lanes: Lanes) -> None:
-    status, _ = await lanes.call("POST", "lanes/beta/retry", {"model": "scripted/steady"})
+async def test_a_retry_may_bring_another_model(debate_lanes: DebateLanes) -> None:
+    status, _ = await debate_lanes.call("POST", "lanes/beta/retry", {"model": "scripted/steady"})
     assert status == 202
-    plan = await lanes.table.house.runs.get_plan(lanes.run)
+    plan = await debate_lanes.local_app.services.runs.get_plan(debate_lanes.run)
     assert [who.model for who in plan.participants] == ["scripted/echo", "scripted/steady"]
 
 
-async def test_a_model_that_nobody_offers_is_refused_before_anything_changes(lanes: Lanes) -> None:
-    status, problem = await lanes.call("POST", "lanes/beta/retry", {"model": "nobody/at-all"})
+async def test_a_model_that_nobody_offers_is_refused_before_anything_changes(
+    debate_lanes: DebateLanes,
+) -> None:
+    status, problem = await debate_lanes.call("POST", "lanes/beta/retry", {"model": "nobody/at-all"})
     assert (status, problem["errors"][0]["field"]) == (400, "model")
-    report = await lanes.table.ok("GET", f"/api/runs/{lanes.run}")
+    report = await debate_lanes.local_app.call_ok("GET", f"/api/runs/{debate_lanes.run}")
     assert (report["revision"], report["lanes"][1]["status"]) == (0, "error")
 
 
 @pytest.mark.parametrize("body", [{"models": "scripted/echo"}, {"model": 3}, []])
-async def test_a_body_that_says_something_else_is_refused(lanes: Lanes, body: object) -> None:
-    status, _ = await lanes.call("POST", "lanes/beta/retry", body)
+async def test_a_body_that_says_something_else_is_refused(debate_lanes: DebateLanes, body: object) -> None:
+    status, _ = await debate_lanes.call("POST", "lanes/beta/retry", body)
     assert status == 400
 
 
-async def test_what_has_not_failed_is_not_tried_again(lanes: Lanes) -> None:
-    status, problem = await lanes.call("POST", "lanes/alpha/retry")
+async def test_what_has_not_failed_is_not_tried_again(debate_lanes: DebateLanes) -> None:
+    status, problem = await debate_lanes.call("POST", "lanes/alpha/retry")
     assert (status, problem["detail"]) == (409, "Alpha has not failed: there is nothing to try again.")
-    await lanes.call("POST", "retry-failed")
-    status, problem = await lanes.call("POST", "retry-failed")
+    await debate_lanes.call("POST", "retry-failed")
+    status, problem = await debate_lanes.call("POST", "retry-failed")
     assert status == 409
     assert problem["detail"] == "Nobody has failed in this run: there is nothing to try again."
 
 
-async def test_a_run_that_is_being_stopped_is_waited_for(lanes: Lanes) -> None:
-    await lanes.call("POST", "stop")
+async def test_a_run_that_is_being_stopped_is_waited_for(debate_lanes: DebateLanes) -> None:
+    await debate_lanes.call("POST", "stop")
     for path in ("lanes/beta/retry", "retry-failed"):
-        status, problem = await lanes.call("POST", path)
+        status, problem = await debate_lanes.call("POST", path)
         assert (status, problem["detail"]) == (
             409,
             "This run is being stopped: wait for its end, then try again.",
         )
 
 
-async def test_nobody_who_takes_no_part_is_tried_again(lanes: Lanes) -> None:
-    status, problem = await lanes.call("POST", "lanes/omega/retry")
+async def test_nobody_who_takes_no_part_is_tried_again(debate_lanes: DebateLanes) -> None:
+    status, problem = await debate_lanes.call("POST", "lanes/omega/retry")
     assert (status, problem["detail"]) == (404, "Nobody called 'omega' takes part in this run.")
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def local_app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def spoken(table: Talking) -> str:
+async def create_ended_run(local_app: LocalApp) -> str:
     """A run of five events that is over."""
-    run: str = (await table.open())["run"]["id"]
-    await table.answer(run, "A ", "meeting ", "of minds.")
+    run: str = (await local_app.create_discussion())["run"]["id"]
+    await local_app.record_answer(run, "A ", "meeting ", "of minds.")
     return run
 
 
-def numbers(text: str) -> list[int]:
+def event_ids(text: str) -> list[int]:
     return [int(line.removeprefix("id: ")) for line in text.split("\n") if line.startswith("id: ")]
 
 
-async def test_a_run_says_how_it_stands(table: Talking) -> None:
-    opened = await table.open()
+async def test_a_run_says_how_it_stands(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
     path = f"/api/runs/{opened['run']['id']}"
-    found = await table.ok("GET", path)
+    found = await local_app.call_ok("GET", path)
     assert opened["run"].items() <= found.items()
     assert (found["lanes"], found["summary"], found["cost"]) == ([], None, 0)
-    await table.answer(opened["run"]["id"], "A meeting.")
-    over = msgspec.convert(await table.ok("GET", path), Run)
+    await local_app.record_answer(opened["run"]["id"], "A meeting.")
+    over = msgspec.convert(await local_app.call_ok("GET", path), Run)
     assert over.status == "completed"
     assert over.ended_at is not None
 
 
-async def test_events_come_with_their_numbers_and_go_on_after_any(table: Talking) -> None:
-    path = f"/api/runs/{await spoken(table)}/events"
-    everything = await table.call("GET", path)
+async def test_events_come_with_their_numbers_and_go_on_after_any(local_app: LocalApp) -> None:
+    path = f"/api/runs/{await create_ended_run(local_app)}/events"
+    everything = await local_app.call("GET", path)
     assert everything.headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert everything.headers["Cache-Control"] == "no-store"
     assert everything.content.startswith(HEARTBEAT + b"id: 1\ndata: {")
-    assert numbers(everything.text) == [1, 2, 3, 4, 5]
+    assert event_ids(everything.text) == [1, 2, 3, 4, 5]
     for number in range(5):
         later = list(range(number + 1, 6))
-        assert numbers((await table.call("GET", f"{path}?after={number}")).text) == later
-        assert numbers((await table.call("GET", path, **{"Last-Event-ID": str(number)})).text) == later
-    assert (await table.call("GET", f"{path}?after=5")).status_code == 204
+        assert event_ids((await local_app.call("GET", f"{path}?after={number}")).text) == later
+        assert event_ids((await local_app.call("GET", path, **{"Last-Event-ID": str(number)})).text) == later
+    assert (await local_app.call("GET", f"{path}?after=5")).status_code == 204
 
 
-async def test_the_header_counts_where_both_say_something(table: Talking) -> None:
-    path = f"/api/runs/{await spoken(table)}/events?after=1"
-    assert numbers((await table.call("GET", path, **{"Last-Event-ID": "4"})).text) == [5]
+async def test_the_header_counts_where_both_say_something(local_app: LocalApp) -> None:
+    path = f"/api/runs/{await create_ended_run(local_app)}/events?after=1"
+    assert event_ids((await local_app.call("GET", path, **{"Last-Event-ID": "4"})).text) == [5]
 
 
 @pytest.mark.parametrize("number", ["6", "abc", "", "-1", "+1", " 1x", "1" * 16, "\u0663"])
-async def test_a_number_that_never_was_means_to_start_again(table: Talking, number: str) -> None:
-    run = await spoken(table)
+async def test_a_number_that_never_was_means_to_start_again(local_app: LocalApp, number: str) -> None:
+    run = await create_ended_run(local_app)
     path = f"/api/runs/{run}/events"
     headers = {b"Last-Event-ID": number.encode()}
-    reply = await table.client.get(path, headers=list(headers.items()))
+    reply = await local_app.client.get(path, headers=list(headers.items()))
     assert reply.content.startswith(resync_frame(run))
-    assert numbers(reply.text) == [1, 2, 3, 4, 5]
+    assert event_ids(reply.text) == [1, 2, 3, 4, 5]
 
 
-async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(table: Talking) -> None:
-    run = await spoken(table)
+async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(local_app: LocalApp) -> None:
+    run = await create_ended_run(local_app)
     for number in ("6", "9" * 15):
-        reply = await table.call("GET", f"/api/runs/{run}/events?after={number}")
+        reply = await local_app.call("GET", f"/api/runs/{run}/events?after={number}")
         assert reply.content.startswith(resync_frame(run)), number
-        assert numbers(reply.text) == [1, 2, 3, 4, 5]
+        assert event_ids(reply.text) == [1, 2, 3, 4, 5]
 
 
 async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
-    table: Talking, monkeypatch: pytest.MonkeyPatch
+    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = (await table.open())["run"]["id"]
-    await table.answer(run, "A ", status=None)
+    run = (await local_app.create_discussion())["run"]["id"]
+    await local_app.record_answer(run, "A ", status=None)
     standing = EventLog.run_progress
 
     async def ending_meanwhile(events: EventLog, tenant: str, id: str) -> RunProgress:
         monkeypatch.undo()
         found = await standing(events, tenant, id)
-        await table.answer(run, "meeting.")
+        await local_app.record_answer(run, "meeting.")
         return found
 
     monkeypatch.setattr(EventLog, "run_progress", ending_meanwhile)
-    reply = await table.call("GET", f"/api/runs/{run}/events?after=2")
-    assert numbers(reply.text) == [3, 4, 5]
+    reply = await local_app.call("GET", f"/api/runs/{run}/events?after=2")
+    assert event_ids(reply.text) == [3, 4, 5]
 
 
-async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(table: Talking) -> None:
-    run = (await table.open())["run"]["id"]
+async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(local_app: LocalApp) -> None:
+    run = (await local_app.create_discussion())["run"]["id"]
     for body in ({"participant": "beta"}, {"participant": "alpha"}, {"participant": "beta"}):
-        assert (await table.ok("POST", f"/api/runs/{run}/stop", body))["status"] == "waiting"
-    assert (await table.house.runs.pending_commands(run)).stopped_participants == ("beta", "alpha")
-    assert (await table.house.runs.pending_commands(run)).stop_reason is None
-    await table.ok("POST", f"/api/runs/{run}/stop")
-    assert (await table.house.runs.pending_commands(run)).stop_reason == "stopped_by_user"
-    nobody = await table.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
+        assert (await local_app.call_ok("POST", f"/api/runs/{run}/stop", body))["status"] == "waiting"
+    assert (await local_app.services.runs.pending_commands(run)).stopped_participants == ("beta", "alpha")
+    assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
+    await local_app.call_ok("POST", f"/api/runs/{run}/stop")
+    assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
+    nobody = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
     assert nobody.status_code == 404
 
-    await table.answer(run, "A meeting.")
-    assert (await table.ok("POST", f"/api/runs/{run}/stop"))["status"] == "completed"
-    nobody = await table.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
+    await local_app.record_answer(run, "A meeting.")
+    assert (await local_app.call_ok("POST", f"/api/runs/{run}/stop"))["status"] == "completed"
+    nobody = await local_app.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
     assert nobody.status_code == 404
 
 
-async def test_activity_is_what_goes_on_now(table: Talking) -> None:
-    assert await table.ok("GET", "/api/activity") == []
-    one, two = await table.open(), await table.open()
-    more = await table.ok("POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"})
+async def test_activity_is_what_goes_on_now(local_app: LocalApp) -> None:
+    assert await local_app.call_ok("GET", "/api/activity") == []
+    one, two = await local_app.create_discussion(), await local_app.create_discussion()
+    more = await local_app.call_ok(
+        "POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"}
+    )
     ids = [opened["discussion"]["id"] for opened in (one, two)]
-    told = await table.ok("GET", "/api/activity")
+    told = await local_app.call_ok("GET", "/api/activity")
     assert told == [{"discussion": ids[0], "runs": 1}, {"discussion": ids[1], "runs": 2}]
-    await table.answer(one["run"]["id"], "A meeting.")
-    await table.answer(more["run"]["id"], "A meeting.")
-    assert await table.ok("GET", "/api/activity") == [{"discussion": ids[1], "runs": 1}]
+    await local_app.record_answer(one["run"]["id"], "A meeting.")
+    await local_app.record_answer(more["run"]["id"], "A meeting.")
+    assert await local_app.call_ok("GET", "/api/activity") == [{"discussion": ids[1], "runs": 1}]

@@ -4,38 +4,41 @@ from typing import Any
 
 import pytest
 
-from moot.server.routes.tools import NewServer, check_tool_server_url
+from moot.server.routes.tools import NewToolServer, check_tool_server_url
 from moot.settings import RateSettings, Settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
-from tests.server.knowing import Api, knowing
-from tests.store.people import ANNA, BERT, discuss, settled
-from tests.store.running import call_in, start
-from tests.tools.servers import COMMAND
+from tests.server.knowing import TenantApi, create_tenant_api
+from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.store.running import create_run, make_requested_call
+from tests.tools.servers import TOOL_SERVER_COMMAND
 
 URL = "https://tools.example/mcp"
 CANARY = "Bearer sk-canary-0123456789"
 SETTINGS = Settings(
-    tools={"notes": ServerConfig(command=COMMAND, trusted=("write_down",))},
+    tools={"notes": ServerConfig(command=TOOL_SERVER_COMMAND, trusted=("write_down",))},
     rates=RateSettings(messages_a_minute=1_000_000, messages_burst=1000),
 )
 
 
 @pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[Api]:
-    async with settled("sqlite", tmp_path) as database, knowing(database, SETTINGS) as api:
+async def api(tmp_path: Path) -> AsyncIterator[TenantApi]:
+    async with (
+        database_with_accounts("sqlite", tmp_path) as database,
+        create_tenant_api(database, SETTINGS) as api,
+    ):
         yield api
 
 
 async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_headers_are_never_shown(
-    api: Api,
+    api: TenantApi,
 ) -> None:
     body: dict[str, Any] = {"url": URL, "headers": {"Authorization": CANARY}}
     assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 204
     listed = await api.call("GET", "/tool-servers")
     assert [(one["name"], one["url"]) for one in listed.json()] == [("mine", URL)]
-    assert "canary" not in listed.text + repr(NewServer(**body))
-    assert await api.ok("GET", "/tool-servers", tenant=BERT) == []
+    assert "canary" not in listed.text + repr(NewToolServer(**body))
+    assert await api.call_ok("GET", "/tool-servers", tenant=BERT) == []
     assert (await api.call("DELETE", "/tool-servers/mine", tenant=BERT)).status_code == 404
     assert (await api.call("DELETE", "/tool-servers/mine")).status_code == 204
 
@@ -50,15 +53,15 @@ async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_header
         {"url": URL, "approve": "never"},
     ],
 )
-async def test_a_user_cannot_give_a_command_nor_trust(api: Api, body: dict[str, Any]) -> None:
+async def test_a_user_cannot_give_a_command_nor_trust(api: TenantApi, body: dict[str, Any]) -> None:
     assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 400
-    assert await api.ok("GET", "/tool-servers") == []
+    assert await api.call_ok("GET", "/tool-servers") == []
 
 
 @pytest.mark.parametrize(
     ("name", "status"), [("notes", 409), ("moot", 409), ("Mine", 400), ("a%20b", 400), ("x" * 33, 400)]
 )
-async def test_names_that_are_taken_or_none(api: Api, name: str, status: int) -> None:
+async def test_names_that_are_taken_or_none(api: TenantApi, name: str, status: int) -> None:
     assert (await api.call("PUT", f"/tool-servers/{name}", {"url": URL})).status_code == status
 
 
@@ -66,13 +69,18 @@ async def test_names_that_are_taken_or_none(api: Api, name: str, status: int) ->
     "headers",
     [{"Host": "x"}, {"a b": "x"}, {"A": "x\r\nB: y"}, {"A": "\u00e4"}, {"A": ""}, {"A": " x"}],
 )
-async def test_headers_that_cannot_be_sent(api: Api, headers: dict[str, str]) -> None:
+async def test_headers_that_cannot_be_sent(api: TenantApi, headers: dict[str, str]) -> None:
     reply = await api.call("PUT", "/tool-servers/mine", {"url": URL, "headers": headers})
     assert reply.status_code == 400
 
 
-PRIVATE = ["https://localhost/", "https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/latest"]
-WRONG = [
+PRIVATE_URLS = [
+    "https://localhost/",
+    "https://127.0.0.1/",
+    "https://[::1]/",
+    "https://169.254.169.254/latest",
+]
+INVALID_URLS = [
     "http://tools.example",
     "ftp://a.example",
     "https://",
@@ -81,7 +89,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("url", [*PRIVATE, *WRONG, "https://a.example:99999/", "https://a b/"])
+@pytest.mark.parametrize("url", [*PRIVATE_URLS, *INVALID_URLS, "https://a.example:99999/", "https://a b/"])
 def test_addresses_that_are_refused_at_once(url: str) -> None:
     with pytest.raises(UsageError, match="url: "):
         check_tool_server_url(url, allow_private=False)
@@ -100,9 +108,11 @@ def test_whoever_runs_moot_may_allow_private_networks() -> None:
         check_tool_server_url(url, allow_private=True)
 
 
-async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the_reason(api: Api) -> None:
-    await api.house.tool_servers.store_server(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
-    own, notes, mine = await api.ok("GET", "/tools")
+async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the_reason(
+    api: TenantApi,
+) -> None:
+    await api.services.tool_servers.store_server(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
+    own, notes, mine = await api.call_ok("GET", "/tools")
     assert [tool["name"] for tool in own["tools"]] == [
         "moot/search_knowledge",
         "moot/read_discussion",
@@ -114,27 +124,27 @@ async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the
     assert "127.0.0.1 is in a private network" in mine["error"]
 
 
-async def test_participants_name_servers_that_are_there(api: Api) -> None:
-    async def opened(*tools: str) -> Any:
+async def test_participants_name_servers_that_are_there(api: TenantApi) -> None:
+    async def create_with_tools(*tools: str) -> Any:
         seat = {"model": "scripted/echo", "tools": list(tools)}
         return await api.call("POST", "/discussions", {"message": "Why?", "participants": [seat]})
 
-    right = await opened("notes", "moot/search_knowledge")
+    right = await create_with_tools("notes", "moot/search_knowledge")
     assert right.json()["discussion"]["participants"][0]["tools"] == ["notes", "moot/search_knowledge"]
-    unknown = (await opened("files")).json()
+    unknown = (await create_with_tools("files")).json()
     assert unknown["errors"][0]["field"] == "participants[0].tools"
     assert "there is no tool server 'files': name one of moot, notes." in unknown["detail"]
-    assert "moot has no tool 'fly'" in (await opened("moot/fly")).json()["detail"]
-    assert (await opened("Not a name")).status_code == 400
+    assert "moot has no tool 'fly'" in (await create_with_tools("moot/fly")).json()["detail"]
+    assert (await create_with_tools("Not a name")).status_code == 400
 
 
-async def test_a_question_is_answered_by_its_tenant_once(api: Api) -> None:
-    database = api.house.database
-    run = await start(database, await discuss(database), of=api.house.worker_id)
-    await api.house.permissions.request_approval(call_in(run))
+async def test_a_question_is_answered_by_its_tenant_once(api: TenantApi) -> None:
+    database = api.services.database
+    run = await create_run(database, await create_discussion(database), worker_id=api.services.worker_id)
+    await api.services.approvals.request_approval(make_requested_call(run))
     path = f"/runs/{run.id}/approvals/call_1"
     assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400
     assert (await api.call("POST", path, {"answer": "allow"}, tenant=BERT)).status_code == 404
     assert (await api.call("POST", path, {"answer": "allow"})).status_code == 204
     assert (await api.call("POST", path, {"answer": "refuse"})).status_code == 409
-    assert (await api.house.runs.pending_commands(run.id)).approval_decisions == {"call_1": "allow"}
+    assert (await api.services.runs.pending_commands(run.id)).approval_decisions == {"call_1": "allow"}

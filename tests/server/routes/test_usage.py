@@ -6,52 +6,54 @@ from moot.store.billing.charges import record_charges as charged
 from moot.store.database import Database
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
-from tests.server.house import House
+from tests.server.house import AccountApp
 
 
-async def pay(database: Database, account: str, cost: float | None, discussion: str | None = None) -> None:
+async def add_charge(
+    database: Database, account: str, cost: float | None, discussion: str | None = None
+) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
     paid = Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
     await charged(database, payer, paid)
 
 
-async def test_an_account_reads_what_it_spent_and_nothing_of_others(house: House) -> None:
-    ada, bob = await house.bearer("ada"), await house.bearer("bob")
-    await pay(house.database, "ada", 0.25)
-    await pay(house.database, "ada", None)
-    usage = (await house.client.get("/api/usage", headers=ada)).json()
+async def test_an_account_reads_what_it_spent_and_nothing_of_others(account_app: AccountApp) -> None:
+    ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
+    await add_charge(account_app.database, "ada", 0.25)
+    await add_charge(account_app.database, "ada", None)
+    usage = (await account_app.client.get("/api/usage", headers=ada)).json()
     tokens = {"input": 20, "output": 10, "reasoning": 4, "cached": 2, "cache_written": 0}
     total = {"calls": 2, **tokens, "estimated": False, "cost": 0.25, "unpriced": 1}
     assert usage["total"] == total
     assert usage["rows"] == [{**total, "key": usage["until"], "title": None}]
     assert usage["by"] == "day"
-    nothing = (await house.client.get("/api/usage", headers=bob)).json()
+    nothing = (await account_app.client.get("/api/usage", headers=bob)).json()
     assert (nothing["total"]["calls"], nothing["rows"]) == (0, [])
 
 
-async def test_the_last_thirty_days_are_shown_unless_others_are_asked_for(house: House) -> None:
-    ada = await house.bearer("ada")
-    usage = (await house.client.get("/api/usage", headers=ada)).json()
+async def test_the_last_thirty_days_are_shown_unless_others_are_asked_for(account_app: AccountApp) -> None:
+    ada = await account_app.create_token_headers("ada")
+    usage = (await account_app.client.get("/api/usage", headers=ada)).json()
     today = datetime.now(UTC).date()
     assert abs(date.fromisoformat(usage["until"]) - today) <= timedelta(1)  # it may be midnight
     assert date.fromisoformat(usage["until"]) - date.fromisoformat(usage["since"]) == timedelta(29)
-    asked = await house.client.get("/api/usage?since=2026-02-01&until=2026-02-28&by=model", headers=ada)
+    asked = await account_app.client.get("/api/usage?since=2026-02-01&until=2026-02-28&by=model", headers=ada)
     assert (asked.json()["since"], asked.json()["until"]) == ("2026-02-01", "2026-02-28")
 
 
 @pytest.mark.parametrize(
     "query", ["until=9999-12-31", "until=0001-01-01", "since=0001-01-01&until=0001-01-01"]
 )
-async def test_the_ends_of_time_are_days_too(cottage: House, query: str) -> None:
-    ada = await cottage.bearer("ada")
-    assert (await cottage.client.get(f"/api/usage?{query}", headers=ada)).status_code == 200
+async def test_the_ends_of_time_are_days_too(sqlite_account_app: AccountApp, query: str) -> None:
+    ada = await sqlite_account_app.create_token_headers("ada")
+    assert (await sqlite_account_app.client.get(f"/api/usage?{query}", headers=ada)).status_code == 200
 
 
-async def test_discussions_are_named(house: House) -> None:
-    ada = await house.bearer("ada")
-    opened = (await house.ask(ada)).json()["discussion"]
-    await pay(house.database, "ada", 0.25, opened["id"])
-    usage = (await house.client.get("/api/usage?by=discussion", headers=ada)).json()
+async def test_discussions_are_named(account_app: AccountApp) -> None:
+    ada = await account_app.create_token_headers("ada")
+    opened = (await account_app.create_discussion(ada)).json()["discussion"]
+    await add_charge(account_app.database, "ada", 0.25, opened["id"])
+    usage = (await account_app.client.get("/api/usage?by=discussion", headers=ada)).json()
     assert [(row["key"], row["title"]) for row in usage["rows"]] == [(opened["id"], opened["title"])]
 
 
@@ -64,15 +66,15 @@ async def test_discussions_are_named(house: House) -> None:
     ],
 )
 async def test_what_does_not_fit_is_refused_by_field(
-    cottage: House, query: str, field: str, words: str
+    sqlite_account_app: AccountApp, query: str, field: str, words: str
 ) -> None:
-    ada = await cottage.bearer("ada")
-    refused = await cottage.client.get(f"/api/usage?{query}", headers=ada)
+    ada = await sqlite_account_app.create_token_headers("ada")
+    refused = await sqlite_account_app.client.get(f"/api/usage?{query}", headers=ada)
     (error,) = refused.json()["errors"]
     assert (refused.status_code, error["field"]) == (400, field)
     assert words in error["message"]
 
 
-async def test_its_shape_has_a_name_that_nothing_else_has(cottage: House) -> None:
-    description = (await cottage.client.get("/api/openapi.json")).json()
+async def test_its_shape_has_a_name_that_nothing_else_has(sqlite_account_app: AccountApp) -> None:
+    description = (await sqlite_account_app.client.get("/api/openapi.json")).json()
     assert {"Usage", "UsageReport"} <= set(description["components"]["schemas"]), "else both names are long"

@@ -8,29 +8,29 @@ from sqlalchemy import update
 
 from moot.store.database import Database
 from moot.store.schema import message
-from tests.server.talking import Talking, talking
+from tests.server.talking import LocalApp, create_local_app
 
 
 class Turn:
     """An answer, in a discussion in which nobody speaks."""
 
-    def __init__(self, table: Talking, discussion: str, id: str) -> None:
-        self.table = table
+    def __init__(self, local_app: LocalApp, discussion: str, id: str) -> None:
+        self.local_app = local_app
         self.id = id
         self.path = f"/api/discussions/{discussion}/turns/{id}"
 
     async def call(self, method: str, path: str = "", body: object = None, **headers: str) -> tuple[int, Any]:
-        response = await self.table.call(method, self.path + path, body, **headers)
+        response = await self.local_app.call(method, self.path + path, body, **headers)
         return response.status_code, response.json()
 
 
 @pytest.fixture
 async def turn(database: Database) -> AsyncIterator[Turn]:
-    async with talking(database) as table:
-        opened = await table.open(mode="single")
-        await table.answer(opened["run"]["id"], "A meeting.")
+    async with create_local_app(database) as table:
+        opened = await table.create_discussion(mode="single")
+        await table.record_answer(opened["run"]["id"], "A meeting.")
         id = opened["discussion"]["id"]
-        answer = (await table.ok("GET", f"/api/discussions/{id}"))["messages"][-1]
+        answer = (await table.call_ok("GET", f"/api/discussions/{id}"))["messages"][-1]
         async with database.write() as connection:
             of_then = update(message).where(message.c.id == answer["id"]).values(upto=answer["number"] - 1)
             await connection.execute(of_then)
@@ -40,8 +40,8 @@ async def turn(database: Database) -> AsyncIterator[Turn]:
 async def test_a_run_that_gives_an_answer_anew_is_accepted(turn: Turn) -> None:
     status, accepted = await turn.call("POST", "/again", {"model": "scripted/steady"})
     assert (status, accepted["message"], accepted["run"]["again"]) == (202, None, turn.id)
-    assert turn.table.started[-1] == accepted["run"]["id"]
-    plan = await turn.table.house.runs.get_plan(accepted["run"]["id"])
+    assert turn.local_app.started_runs[-1] == accepted["run"]["id"]
+    plan = await turn.local_app.services.runs.get_plan(accepted["run"]["id"])
     assert plan.find_participant("alpha").model == "scripted/steady"
     assert (await turn.call("POST", "/again"))[0] == 409
 

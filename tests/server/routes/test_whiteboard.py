@@ -6,20 +6,23 @@ import pytest
 
 from moot.services import image_renderer
 from moot.store.database import Database
-from tests.server.talking import Talking, talking
+from tests.server.talking import LocalApp, create_local_app
 
 
 @pytest.fixture
-async def table(database: Database) -> AsyncIterator[Talking]:
-    async with talking(database) as table:
+async def local_app(database: Database) -> AsyncIterator[LocalApp]:
+    async with create_local_app(database) as table:
         yield table
 
 
-async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(table: Talking) -> None:
-    opened = await table.open()
+async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(local_app: LocalApp) -> None:
+    opened = await local_app.create_discussion()
     id, run = opened["discussion"]["id"], opened["run"]["id"]
     for query in ("", f"?run={run}", f"?run={run}&seq=3"):
-        assert await table.ok("GET", f"/api/discussions/{id}/board{query}") == {"open": False, "elements": []}
+        assert await local_app.call_ok("GET", f"/api/discussions/{id}/board{query}") == {
+            "open": False,
+            "elements": [],
+        }
 
 
 @pytest.mark.parametrize(
@@ -27,11 +30,11 @@ async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(table: Talki
     [("svg", "image/svg+xml", b"<svg"), ("png", "image/png", b"\x89PNG")],
 )
 async def test_a_drawing_can_do_no_harm_where_it_is_opened(
-    table: Talking, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
+    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
 ) -> None:
     monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
-    id = (await table.open())["discussion"]["id"]
-    reply = await table.call("GET", f"/api/discussions/{id}/board.{form}")
+    id = (await local_app.create_discussion())["discussion"]["id"]
+    reply = await local_app.call("GET", f"/api/discussions/{id}/board.{form}")
     assert reply.status_code == 200
     assert reply.headers["Content-Type"].startswith(kind)
     assert reply.content.startswith(begins)
@@ -39,19 +42,19 @@ async def test_a_drawing_can_do_no_harm_where_it_is_opened(
     assert "sandbox" in reply.headers["Content-Security-Policy"]
 
 
-async def test_a_drawing_is_light_unless_it_is_wanted_dark(table: Talking) -> None:
-    id = (await table.open())["discussion"]["id"]
+async def test_a_drawing_is_light_unless_it_is_wanted_dark(local_app: LocalApp) -> None:
+    id = (await local_app.create_discussion())["discussion"]["id"]
     for query, paper in (("", "#ffffff"), ("?dark=false", "#ffffff"), ("?dark=true", "#1c1e21")):
-        reply = await table.call("GET", f"/api/discussions/{id}/board.svg{query}")
+        reply = await local_app.call("GET", f"/api/discussions/{id}/board.svg{query}")
         assert f'fill="{paper}"' in reply.text
 
 
 @pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
 async def test_what_is_not_there_is_not_found_and_no_event_has_a_number_below_nought(
-    table: Talking, form: str
+    local_app: LocalApp, form: str
 ) -> None:
-    one, other = await table.open(), await table.open()
+    one, other = await local_app.create_discussion(), await local_app.create_discussion()
     id = one["discussion"]["id"]
     for path in (f"dis_none/{form}", f"{id}/{form}?run=run_none", f"{id}/{form}?run={other['run']['id']}"):
-        assert (await table.call("GET", f"/api/discussions/{path}")).status_code == 404
-    assert (await table.call("GET", f"/api/discussions/{id}/{form}?seq=-1")).status_code == 400
+        assert (await local_app.call("GET", f"/api/discussions/{path}")).status_code == 404
+    assert (await local_app.call("GET", f"/api/discussions/{id}/{form}?seq=-1")).status_code == 400

@@ -8,134 +8,150 @@ from pathlib import Path
 import pytest
 
 from moot.providers.scripted.scripts import Script
-from moot.services.evaluations.improve import Improved, ImprovementEvent, Improving, RoundEnded, Tried
+from moot.services.evaluations.improve import (
+    ImprovementEnded,
+    ImprovementEvent,
+    ImprovementStarted,
+    PersonaRewritten,
+    RoundEnded,
+)
 from moot.store.library.evaluations import Evaluations
 from moot.store.runs.workers import WorkerRegistry
 from moot.types.errors import Conflict
 from moot.types.personas import PersonaChange, PersonaDraft
 from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import CALLER, Trying, judgement, rewritten, trying
-from tests.store.people import ANNA, settled
+from tests.server.trying import CALLER, EvaluationApp, create_evaluation_app, judge_reply, rewrite_reply
+from tests.store.people import ANNA, database_with_accounts
 
 SCEPTIC = "shipped_sceptic"
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
-async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
-    async with settled(request.param, tmp_path) as database, trying(database) as room:
+async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EvaluationApp]:
+    async with (
+        database_with_accounts(request.param, tmp_path) as database,
+        create_evaluation_app(database) as room,
+    ):
         yield room
 
 
-async def improved(room: Trying, trial: str) -> list[ImprovementEvent]:
-    return [event async for event in room.house.improvements.improve_persona(CALLER, trial)]
+async def collect_improvement_events(harness: EvaluationApp, evaluation_id: str) -> list[ImprovementEvent]:
+    return [event async for event in harness.services.improvements.improve_persona(CALLER, evaluation_id)]
 
 
-async def test_what_is_not_better_is_not_built_upon(room: Trying) -> None:
-    trial = await room.judged(True, False)
-    room.cast.says(
+async def test_what_is_not_better_is_not_built_upon(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False)
+    harness.models.queue_answers(
         "judge",
-        rewritten("You shout.", "It shouts."),
-        judgement(False, True),  # another one, and not more
-        rewritten("You name sources."),
-        judgement(True, True),
+        rewrite_reply("You shout.", "It shouts."),
+        judge_reply(False, True),  # another one, and not more
+        rewrite_reply("You name sources."),
+        judge_reply(True, True),
     )
-    room.cast.says("alpha", "BECAUSE.", "Because, says Vitruvius.")
-    events = await improved(room, trial["id"])
+    harness.models.queue_answers("alpha", "BECAUSE.", "Because, says Vitruvius.")
+    events = await collect_improvement_events(harness, trial["id"])
     rounds = [event.round for event in events if isinstance(event, RoundEnded)]
     assert [one.better for one in rounds] == [False, True]
-    second = room.cast.heard("A language model answers in a part")[1]
+    second = harness.models.find_prompts("A language model answers in a part")[1]
     assert "You shout." not in second
     assert "did not help:\n- It shouts." in second
-    assert isinstance(events[-1], Improved)
-    assert events[-1].trial == await Evaluations(room.house.database).get_evaluation(ANNA, trial["id"])
+    assert isinstance(events[-1], ImprovementEnded)
+    assert events[-1].trial == await Evaluations(harness.services.database).get_evaluation(ANNA, trial["id"])
 
 
-async def test_the_very_same_request_is_answered_again_with_another_part(room: Trying) -> None:
-    trial = await room.judged(True, False, persona=SCEPTIC)
-    room.cast.says("judge", rewritten("You doubt, and name sources."), judgement(True, True))
-    await improved(room, trial["id"])
-    (asked,) = [one for one in room.cast.asked if one.model == "alpha"]
-    message = await room.house.discussions.find_message(ANNA, trial["message"])
-    was = (await room.house.retelling.replay_prompt(ANNA, message)).build_request()
+async def test_the_very_same_request_is_answered_again_with_another_part(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False, persona=SCEPTIC)
+    harness.models.queue_answers(
+        "judge", rewrite_reply("You doubt, and name sources."), judge_reply(True, True)
+    )
+    await collect_improvement_events(harness, trial["id"])
+    (asked,) = [one for one in harness.models.requests if one.model == "alpha"]
+    message = await harness.services.discussions.find_message(ANNA, trial["message"])
+    was = (await harness.services.prompt_replay.replay_prompt(ANNA, message)).build_request()
     assert asked.messages == was.messages
     assert asked.system == was.system.replace(
-        (await room.house.personas.get_persona(ANNA, SCEPTIC)).system_prompt, "You doubt, and name sources."
+        (await harness.services.personas.get_persona(ANNA, SCEPTIC)).system_prompt,
+        "You doubt, and name sources.",
     )
 
 
-async def test_what_it_takes_is_charged_by_what_it_was_for(room: Trying) -> None:
-    trial = await room.judged(True, False)
-    room.cast.says("judge", rewritten("You name sources."), judgement(True, True))
-    await improved(room, trial["id"])
-    assert {purpose: row["calls"] for purpose, row in (await room.paid()).items()} == {
+async def test_what_it_takes_is_charged_by_what_it_was_for(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False)
+    harness.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
+    await collect_improvement_events(harness, trial["id"])
+    assert {purpose: row["calls"] for purpose, row in (await harness.usage_by_purpose()).items()} == {
         "assertion": 2,
         "improvement": 2,
     }
 
 
-async def test_a_second_call_is_refused_while_one_goes_on(room: Trying) -> None:
-    trial = await room.judged(True, False)
-    room.cast.says("judge", rewritten("You name sources."), judgement(True, True))
-    async with aclosing(room.house.improvements.improve_persona(CALLER, trial["id"])) as events:
-        assert isinstance(await anext(events), Improving)
+async def test_a_second_call_is_refused_while_one_goes_on(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False)
+    harness.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
+    async with aclosing(harness.services.improvements.improve_persona(CALLER, trial["id"])) as events:
+        assert isinstance(await anext(events), ImprovementStarted)
         with pytest.raises(Conflict, match="being improved already"):
-            await improved(room, trial["id"])
+            await collect_improvement_events(harness, trial["id"])
         with pytest.raises(Conflict, match="being improved already"):
-            await room.house.accepting.apply_improvement(CALLER, trial["id"])
-    assert isinstance((await improved(room, trial["id"]))[-1], Improved), "and then it may go on"
+            await harness.services.improvement_applier.apply_improvement(CALLER, trial["id"])
+    assert isinstance((await collect_improvement_events(harness, trial["id"]))[-1], ImprovementEnded), (
+        "and then it may go on"
+    )
 
 
-async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(room: Trying) -> None:
-    trial = await room.judged(True, False)
-    room.cast.says("judge", rewritten("You name sources."))
-    room.cast.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
-    events = room.house.improvements.improve_persona(CALLER, trial["id"])
-    assert [type(await anext(events)) for _ in range(2)] == [Improving, Tried]
+async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False)
+    harness.models.queue_answers("judge", rewrite_reply("You name sources."))
+    harness.models.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
+    events = harness.services.improvements.improve_persona(CALLER, trial["id"])
+    assert [type(await anext(events)) for _ in range(2)] == [ImprovementStarted, PersonaRewritten]
     reading = asyncio.ensure_future(anext(events))
     async with asyncio.timeout(60):
-        while not any(one.model == "alpha" for one in room.cast.asked):
+        while not any(one.model == "alpha" for one in harness.models.requests):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)  # it speaks a hundred times a second
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    assert (await room.paid())["improvement"]["calls"] == 2
-    room.cast.says("judge", rewritten("You name sources."), judgement(True, True))
-    room.cast.says("alpha", "Because, says Vitruvius.")
-    last = (await improved(room, trial["id"]))[-1]
-    assert isinstance(last, Improved)
+    assert (await harness.usage_by_purpose())["improvement"]["calls"] == 2
+    harness.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
+    harness.models.queue_answers("alpha", "Because, says Vitruvius.")
+    last = (await collect_improvement_events(harness, trial["id"]))[-1]
+    assert isinstance(last, ImprovementEnded)
     assert (last.outcome, len(last.trial.rounds)) == ("all_pass", 1)
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_another_worker_is_respected_while_it_lives(room: Trying, lives: bool) -> None:
-    trial = await room.judged(True, True)
-    await Evaluations(room.house.database).acquire_evaluation(ANNA, trial["id"], "worker-other")
+async def test_another_worker_is_respected_while_it_lives(harness: EvaluationApp, lives: bool) -> None:
+    trial = await harness.create_evaluation(True, True)
+    await Evaluations(harness.services.database).acquire_evaluation(ANNA, trial["id"], "worker-other")
     if lives:
-        await WorkerRegistry(room.house.database).register("worker-other")
+        await WorkerRegistry(harness.services.database).register("worker-other")
         with pytest.raises(Conflict, match="being improved already"):
-            await improved(room, trial["id"])
+            await collect_improvement_events(harness, trial["id"])
     else:
-        assert len(await improved(room, trial["id"])) == 2
+        assert len(await collect_improvement_events(harness, trial["id"])) == 2
 
 
-async def test_a_persona_that_was_changed_since_has_to_be_asked_again(room: Trying) -> None:
-    own = await room.house.personas.create_persona(ANNA, PersonaDraft(name="Ada", description="You count."))
-    changed = await room.judged(True, False, persona=own.id)
-    await room.house.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
+async def test_a_persona_that_was_changed_since_has_to_be_asked_again(harness: EvaluationApp) -> None:
+    own = await harness.services.personas.create_persona(
+        ANNA, PersonaDraft(name="Ada", description="You count.")
+    )
+    changed = await harness.create_evaluation(True, False, persona=own.id)
+    await harness.services.personas.update_persona(ANNA, own.id, PersonaChange(description="You add."))
     with pytest.raises(Conflict, match="changed or deleted since"):
-        await improved(room, changed["id"])
-    gone = await room.judged(True, False, persona=own.id)
-    await room.house.personas.delete_persona(ANNA, own.id)
+        await collect_improvement_events(harness, changed["id"])
+    gone = await harness.create_evaluation(True, False, persona=own.id)
+    await harness.services.personas.delete_persona(ANNA, own.id)
     with pytest.raises(Conflict, match="changed or deleted since"):
-        await improved(room, gone["id"])
+        await collect_improvement_events(harness, gone["id"])
 
 
-async def test_an_answer_that_fails_ends_it_with_words(room: Trying) -> None:
-    trial = await room.judged(True, False)
-    room.cast.says("judge", rewritten("You name sources."))
-    room.cast.scripts.by_name["alpha"] = Script(fault="unauthorized")
-    last = (await improved(room, trial["id"]))[-1]
-    assert isinstance(last, Improved)
+async def test_an_answer_that_fails_ends_it_with_words(harness: EvaluationApp) -> None:
+    trial = await harness.create_evaluation(True, False)
+    harness.models.queue_answers("judge", rewrite_reply("You name sources."))
+    harness.models.scripts.by_name["alpha"] = Script(fault="unauthorized")
+    last = (await collect_improvement_events(harness, trial["id"]))[-1]
+    assert isinstance(last, ImprovementEnded)
     assert (last.outcome, last.trial.rounds) == ("failed", ())
     assert "Check the key" in last.message

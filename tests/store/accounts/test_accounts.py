@@ -10,17 +10,17 @@ from moot.store.database import Database
 from moot.store.schema import account, session, tenant, token
 from moot.types.accounts import Account, Caller
 from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
-from tests.databases import migrated
-from tests.store.hashing import quick_passwords
-from tests.store.raw import raw
+from tests.databases import open_migrated_database
+from tests.store.hashing import fast_password_hashing
+from tests.store.raw import read_database_files
 
-__all__ = ["quick_passwords"]
+__all__ = ["fast_password_hashing"]
 
 PASSWORD = "correct horse"
-OTHER = "battery staple"
+OTHER_PASSWORD = "battery staple"
 
 
-async def signed_in(accounts: Accounts, name: str = "ada") -> tuple[Account, str, Caller]:
+async def create_and_log_in(accounts: Accounts, name: str = "ada") -> tuple[Account, str, Caller]:
     added = await accounts.create_account(name, PASSWORD)
     secret, caller = await accounts.login(name, PASSWORD)
     return added, secret, caller
@@ -41,7 +41,7 @@ async def test_a_name_is_given_once(database: Database) -> None:
     accounts = Accounts(database)
     await accounts.create_account("ada", PASSWORD)
     with pytest.raises(Conflict, match="already"):
-        await accounts.create_account("ada", OTHER)
+        await accounts.create_account("ada", OTHER_PASSWORD)
     async with database.read() as connection:
         assert (await connection.execute(select(func.count()).select_from(tenant))).scalar() == 1
     assert await accounts.login("ada", PASSWORD)
@@ -82,7 +82,7 @@ async def test_a_tenant_s_name_that_is_not_its_own_any_more_is_no_way_into_it(da
 
 async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Database) -> None:
     accounts = Accounts(database)
-    added, secret, caller = await signed_in(accounts)
+    added, secret, caller = await create_and_log_in(accounts)
     assert (caller.account, caller.tenant, caller.kind) == (added.id, added.tenant, "session")
     assert await accounts.caller_of_session(secret) == caller
     assert await accounts.caller_of_session(caller.credential) is None, "the stored hash is no secret"
@@ -94,7 +94,7 @@ async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Datab
 
 async def test_the_next_log_in_sweeps_sessions_that_are_over(database: Database) -> None:
     accounts = Accounts(database)
-    await signed_in(accounts)
+    await create_and_log_in(accounts)
     async with database.write() as connection:
         await connection.execute(update(session).values(expires_at=1.0))
     await accounts.login("ada", PASSWORD)
@@ -103,7 +103,7 @@ async def test_the_next_log_in_sweeps_sessions_that_are_over(database: Database)
 
 
 @pytest.mark.parametrize(
-    ("name", "password"), [("ada", OTHER), ("eve", PASSWORD), ("a\x00", PASSWORD), ("", "")]
+    ("name", "password"), [("ada", OTHER_PASSWORD), ("eve", PASSWORD), ("a\x00", PASSWORD), ("", "")]
 )
 async def test_a_wrong_name_and_a_wrong_password_look_the_same(
     database: Database, name: str, password: str
@@ -117,7 +117,7 @@ async def test_a_wrong_name_and_a_wrong_password_look_the_same(
 
 async def test_log_out_ends_this_session_and_no_other(database: Database) -> None:
     accounts = Accounts(database)
-    _, secret, caller = await signed_in(accounts)
+    _, secret, caller = await create_and_log_in(accounts)
     elsewhere, _ = await accounts.login("ada", PASSWORD)
     await accounts.logout(caller)
     assert await accounts.caller_of_session(secret) is None
@@ -126,8 +126,8 @@ async def test_log_out_ends_this_session_and_no_other(database: Database) -> Non
 
 async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner(database: Database) -> None:
     accounts = Accounts(database)
-    _, _, ada = await signed_in(accounts)
-    _, _, eve = await signed_in(accounts, "eve")
+    _, _, ada = await create_and_log_in(accounts)
+    _, _, eve = await create_and_log_in(accounts, "eve")
     secret, made = await accounts.create_token(ada, "laptop")
     assert secret.startswith("moot_")
     assert await accounts.list_tokens(ada.account) == [made]
@@ -145,7 +145,7 @@ async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner
 
 async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> None:
     accounts = Accounts(database)
-    _, _, caller = await signed_in(accounts)
+    _, _, caller = await create_and_log_in(accounts)
     rows = [
         {"id": f"t{n}", "account": caller.account, "hash": f"h{n}", "name": "t", "created_at": 0.0}
         for n in range(MAX_API_TOKENS)
@@ -158,21 +158,21 @@ async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> 
 
 async def test_a_new_password_ends_all_that_was_made_with_the_old_one(database: Database) -> None:
     accounts = Accounts(database)
-    _, secret, caller = await signed_in(accounts)
+    _, secret, caller = await create_and_log_in(accounts)
     api, _ = await accounts.create_token(caller, "laptop")
-    _, _, eve = await signed_in(accounts, "eve")
-    await accounts.set_password("ada", OTHER)
+    _, _, eve = await create_and_log_in(accounts, "eve")
+    await accounts.set_password("ada", OTHER_PASSWORD)
     assert await accounts.caller_of_session(secret) is None
     assert await accounts.caller_of_token(api) is None
     with pytest.raises(Forbidden):
         await accounts.login("ada", PASSWORD)
-    await accounts.login("ada", OTHER)
+    await accounts.login("ada", OTHER_PASSWORD)
     assert await accounts.valid_credentials({eve.credential, caller.credential}) == {eve.credential}
 
 
 async def test_a_removed_account_leaves_its_tenant_and_nothing_else(database: Database) -> None:
     accounts = Accounts(database)
-    added, secret, caller = await signed_in(accounts)
+    added, secret, caller = await create_and_log_in(accounts)
     api, _ = await accounts.create_token(caller, "laptop")
     assert await accounts.delete_account("ada") == added
     assert await accounts.caller_of_session(secret) is None
@@ -191,7 +191,7 @@ async def test_what_is_not_there_cannot_be_changed(database: Database) -> None:
         await accounts.delete_account("eve")
 
 
-class Noticed(Passwords):
+class ObservedPasswords(Passwords):
     """Tells when a password has been found right or wrong."""
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class Noticed(Passwords):
 async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Database) -> None:
     accounts = Accounts(database)
     await accounts.create_account("ada", PASSWORD)
-    accounts._passwords = noticed = Noticed()
+    accounts._passwords = noticed = ObservedPasswords()
     async with database.write() as connection:
         await connection.execute(update(account).values(password="another hash"))
         logging_in = asyncio.create_task(accounts.login("ada", PASSWORD))
@@ -221,7 +221,7 @@ async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Datab
 
 async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Database) -> None:
     accounts = Accounts(database)
-    _, _, caller = await signed_in(accounts)
+    _, _, caller = await create_and_log_in(accounts)
     async with database.write() as connection:
         await connection.execute(update(account).values(password="another hash"))
         await connection.execute(delete(session))
@@ -235,7 +235,7 @@ async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Datab
 
 async def test_thousands_of_credentials_are_checked_together(database: Database) -> None:
     accounts = Accounts(database)
-    _, _, caller = await signed_in(accounts)
+    _, _, caller = await create_and_log_in(accounts)
     many = {hash_secret(str(n)) for n in range(20_000)}
     assert await accounts.valid_credentials(many | {caller.credential}) == {caller.credential}
     assert await accounts.valid_credentials(set()) == set()
@@ -253,11 +253,11 @@ async def test_the_user_of_this_machine_is_one_however_often_it_is_made(database
 
 
 async def test_nothing_in_the_files_lets_anybody_in(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
+    async with open_migrated_database("sqlite", tmp_path) as database:
         accounts = Accounts(database)
-        _, secret, caller = await signed_in(accounts)
+        _, secret, caller = await create_and_log_in(accounts)
         api, _ = await accounts.create_token(caller, "laptop")
-        stored = raw(tmp_path)
+        stored = read_database_files(tmp_path)
     assert caller.credential.encode() in stored
     for shown in (PASSWORD, secret, api):
         assert shown.encode() not in stored

@@ -16,16 +16,16 @@ from moot.store.accounts.credentials import (
 from moot.store.database import Database
 from moot.store.schema import account, session, token
 from moot.types.accounts import Caller
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
-FAR = 1e11
+FAR_FUTURE = 1e11
 
 
-async def hand_out(database: Database) -> None:
+async def add_credentials(database: Database) -> None:
     """Anna has a session, a session that is over, and a token; Bert has nothing."""
-    await settle(database)
+    await create_accounts(database)
     async with database.write() as connection:
-        for secret, until in (("here", FAR), ("over", 1.0)):
+        for secret, until in (("here", FAR_FUTURE), ("over", 1.0)):
             await connection.execute(
                 insert(session).values(
                     hash=hash_secret(secret), account=ANNA, created_at=0.0, expires_at=until
@@ -39,7 +39,7 @@ async def hand_out(database: Database) -> None:
 
 
 async def test_each_kind_is_found_by_its_own_hash_only(database: Database) -> None:
-    await hand_out(database)
+    await add_credentials(database)
     async with database.read() as connection:
         assert (await connection.execute(session_owner_query(hash_secret("here")))).all() == [
             (ANNA, ANNA, ANNA)
@@ -55,7 +55,7 @@ async def test_each_kind_is_found_by_its_own_hash_only(database: Database) -> No
 
 
 async def test_many_are_asked_for_at_once(database: Database) -> None:
-    await hand_out(database)
+    await add_credentials(database)
     asked = {hash_secret(secret) for secret in ("here", "over", "tok", "never")}
     async with database.read() as connection:
         found = set((await connection.execute(valid_hashes_query(asked))).scalars())
@@ -63,7 +63,7 @@ async def test_many_are_asked_for_at_once(database: Database) -> None:
 
 
 async def test_an_account_is_held_only_as_it_should_be(database: Database) -> None:
-    await hand_out(database)
+    await add_credentials(database)
     async with database.write() as connection:
         assert await lock_account(connection, ANNA)
         assert await lock_account(connection, ANNA, account.c.password.is_(None))
@@ -72,7 +72,7 @@ async def test_an_account_is_held_only_as_it_should_be(database: Database) -> No
 
 
 async def test_a_credential_counts_as_long_as_it_is_there(database: Database) -> None:
-    await hand_out(database)
+    await add_credentials(database)
 
     def caller(secret: str) -> Caller:
         return Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="session", credential=hash_secret(secret))

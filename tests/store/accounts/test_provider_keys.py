@@ -9,54 +9,54 @@ from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.schema import provider_key
 from moot.types.errors import MissingKey, NotFound
-from tests.databases import migrated
-from tests.store.people import ANNA, BERT, settle
-from tests.store.raw import raw
+from tests.databases import open_migrated_database
+from tests.store.people import ANNA, BERT, create_accounts
+from tests.store.raw import read_database_files
 
-SEALER = Encryptor("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
-OPENAI = "https://api.openai.com"
-CANARY = "sk-canary-0123456789"
+ENCRYPTOR = Encryptor("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
+OPENAI_ORIGIN = "https://api.openai.com"
+CANARY_KEY = "sk-canary-0123456789"
 
 
-async def kept(database: Database) -> ProviderKeys:
-    await settle(database)
-    keys = ProviderKeys(database, SEALER)
-    await keys.store_key(ANNA, "openai", OPENAI, CANARY)
+async def store_canary_key(database: Database) -> ProviderKeys:
+    await create_accounts(database)
+    keys = ProviderKeys(database, ENCRYPTOR)
+    await keys.store_key(ANNA, "openai", OPENAI_ORIGIN, CANARY_KEY)
     return keys
 
 
 async def test_a_key_comes_back_to_its_tenant_for_its_provider_and_origin(database: Database) -> None:
-    keys = await kept(database)
-    assert await keys.secret(ANNA, "openai", OPENAI) == CANARY
-    assert await keys.secret(BERT, "openai", OPENAI) is None
-    assert await keys.secret(ANNA, "groq", OPENAI) is None
+    keys = await store_canary_key(database)
+    assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) == CANARY_KEY
+    assert await keys.secret(BERT, "openai", OPENAI_ORIGIN) is None
+    assert await keys.secret(ANNA, "groq", OPENAI_ORIGIN) is None
     assert await keys.secret(ANNA, "openai", "https://evil.example") is None
 
 
 async def test_what_is_shown_of_a_key_is_not_the_key(database: Database) -> None:
-    keys = await kept(database)
+    keys = await store_canary_key(database)
     shown = await keys.list_keys(ANNA)
-    assert shown["openai"].origin == OPENAI
+    assert shown["openai"].origin == OPENAI_ORIGIN
     assert shown["openai"].created_at > 0
-    assert CANARY not in repr(shown)
+    assert CANARY_KEY not in repr(shown)
     assert await keys.list_keys(BERT) == {}
 
 
 async def test_a_new_key_takes_the_place_of_the_old_one(database: Database) -> None:
-    keys = await kept(database)
+    keys = await store_canary_key(database)
     await keys.store_key(ANNA, "openai", "https://gateway.example", "sk-newer")
-    assert await keys.secret(ANNA, "openai", OPENAI) is None
+    assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) is None
     assert await keys.secret(ANNA, "openai", "https://gateway.example") == "sk-newer"
-    await asyncio.gather(*(keys.store_key(ANNA, "openai", OPENAI, f"sk-{n}") for n in range(8)))
-    assert str(await keys.secret(ANNA, "openai", OPENAI)).startswith("sk-")
+    await asyncio.gather(*(keys.store_key(ANNA, "openai", OPENAI_ORIGIN, f"sk-{n}") for n in range(8)))
+    assert str(await keys.secret(ANNA, "openai", OPENAI_ORIGIN)).startswith("sk-")
 
 
 async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> None:
-    keys = await kept(database)
-    await keys.store_key(BERT, "openai", OPENAI, "sk-bert")
+    keys = await store_canary_key(database)
+    await keys.store_key(BERT, "openai", OPENAI_ORIGIN, "sk-bert")
     await keys.delete_key(ANNA, "openai")
     assert await keys.list_keys(ANNA) == {}
-    assert await keys.secret(BERT, "openai", OPENAI) == "sk-bert"
+    assert await keys.secret(BERT, "openai", OPENAI_ORIGIN) == "sk-bert"
     for provider in ("openai", "never", "\x00"):
         with pytest.raises(NotFound):
             await keys.delete_key(ANNA, provider)
@@ -66,35 +66,38 @@ async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> No
     "moved", [{"tenant": BERT}, {"provider": "groq"}, {"origin": "https://evil.example"}], ids=str
 )
 async def test_a_row_that_was_moved_is_not_read(database: Database, moved: dict[str, str]) -> None:
-    keys = await kept(database)
+    keys = await store_canary_key(database)
     async with database.write() as connection:
         await connection.execute(update(provider_key).values(**moved))
-    place = {"tenant": ANNA, "provider": "openai", "origin": OPENAI} | moved
+    place = {"tenant": ANNA, "provider": "openai", "origin": OPENAI_ORIGIN} | moved
     with pytest.raises(MissingKey, match="store it again") as caught:
         await keys.secret(**place)
-    assert CANARY not in str(caught.value)
+    assert CANARY_KEY not in str(caught.value)
 
 
 async def test_the_database_holds_no_key(database: Database) -> None:
-    await kept(database)
+    await store_canary_key(database)
     async with database.read() as connection:
         (row,) = (await connection.execute(select(provider_key))).all()
-    assert CANARY not in repr(row)
-    assert CANARY.encode() not in row.sealed
+    assert CANARY_KEY not in repr(row)
+    assert CANARY_KEY.encode() not in row.sealed
 
 
 async def test_neither_does_any_of_its_files(tmp_path: Path) -> None:
-    async with migrated("sqlite", tmp_path) as database:
-        await kept(database)
-        stored = raw(tmp_path)
-    assert OPENAI.encode() in stored
-    assert CANARY.encode() not in stored
+    async with open_migrated_database("sqlite", tmp_path) as database:
+        await store_canary_key(database)
+        stored = read_database_files(tmp_path)
+    assert OPENAI_ORIGIN.encode() in stored
+    assert CANARY_KEY.encode() not in stored
 
 
 async def test_a_table_that_asks_at_once_looks_once_and_later_looks_see_what_is_new(
     database: Database,
 ) -> None:
-    keys = await kept(database)
-    assert await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI) for _ in range(12))) == [CANARY] * 12
-    await keys.store_key(ANNA, "openai", OPENAI, "sk-newer")
-    assert await keys.secret(ANNA, "openai", OPENAI) == "sk-newer"
+    keys = await store_canary_key(database)
+    assert (
+        await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI_ORIGIN) for _ in range(12)))
+        == [CANARY_KEY] * 12
+    )
+    await keys.store_key(ANNA, "openai", OPENAI_ORIGIN, "sk-newer")
+    assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) == "sk-newer"

@@ -7,7 +7,7 @@ from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.schema import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
 URL = "https://tools.example/mcp"
@@ -16,7 +16,7 @@ HEADERS = {"Authorization": "Bearer sk-canary"}
 
 @pytest.fixture
 async def servers(database: Database) -> ToolServers:
-    await settle(database)
+    await create_accounts(database)
     return ToolServers(database, Encryptor(SECRET))
 
 

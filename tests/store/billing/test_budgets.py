@@ -10,61 +10,61 @@ from moot.store.schema import run
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.errors import Conflict, NotFound, OverBudget
-from tests.store.paying import charged
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, employ, start
+from tests.store.paying import add_charge_at_time
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, register_workers
 
 MONDAY = datetime(2026, 11, 9, tzinfo=UTC).timestamp()
 WEDNESDAY = MONDAY + 2.5 * 24 * 3600
 
 
-class Clock:
+class FakeClock:
     now = WEDNESDAY
 
     def __call__(self) -> float:
         return self.now
 
 
-class Purse:
+class BudgetHarness:
     """Anna's budget, runs that she starts, and what they cost; all of it at a moment of the test's choice."""
 
-    def __init__(self, database: Database, standard: float | None) -> None:
+    def __init__(self, database: Database, default_usd: float | None) -> None:
         self.database = database
-        self.clock = Clock()
-        self.budgets = Budgets(database, standard, self.clock)
+        self.clock = FakeClock()
+        self.budgets = Budgets(database, default_usd, self.clock)
 
-    async def run(self, estimate: float, account: str = ANNA) -> str:
+    async def create_run_with_reservation(self, estimate_usd: float, account: str = ANNA) -> str:
         """Store a run of the other's, or of Anna, with what it may cost."""
-        discussion = await discuss(self.database, account)
-        new = await start(self.database, discussion, owner=account)
+        discussion = await create_discussion(self.database, account)
+        new = await create_run(self.database, discussion, owner=account)
         try:
             async with self.database.write() as connection:
-                await self.budgets.reserve_cost(connection, account, new.id, estimate)
+                await self.budgets.reserve_cost(connection, account, new.id, estimate_usd)
         except OverBudget:
-            await self.end(new.id)
+            await self.complete_run(new.id)
             raise
         return new.id
 
-    async def end(self, id: str) -> None:
+    async def complete_run(self, id: str) -> None:
         async with self.database.write() as connection:
             await connection.execute(update(run).where(run.c.id == id).values(status="completed"))
 
-    async def pay(self, cost: float | None, run: str | None = None) -> None:
+    async def add_charge(self, cost: float | None, run: str | None = None) -> None:
         payer = Payer(tenant=ANNA, account=ANNA, run=run)
         paid = Charge(purpose="answer", model="a/b", usage=Usage(), cost=cost)
-        await charged(self.database, payer, paid, self.clock.now)
+        await add_charge_at_time(self.database, payer, paid, self.clock.now)
 
-    async def left(self) -> float:
+    async def remaining_usd(self) -> float:
         left = (await self.budgets.current_budget(ANNA)).left
         assert left is not None
         return round(left, 6)
 
 
 @pytest.fixture
-async def purse(database: Database) -> Purse:
-    await settle(database)
-    await employ(database, WORKER)
-    return Purse(database, 1.0)
+async def harness(database: Database) -> BudgetHarness:
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    return BudgetHarness(database, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -82,140 +82,153 @@ def test_a_week_begins_on_monday_at_midnight_utc(moment: str, monday: str) -> No
 
 
 async def test_what_a_run_may_cost_is_reserved_while_it_lives_and_what_it_cost_counts_after(
-    purse: Purse,
+    harness: BudgetHarness,
 ) -> None:
-    first = await purse.run(0.6)
-    assert await purse.left() == 0.4
-    await purse.pay(0.1, first)
-    assert await purse.left() == 0.4, "it is a part of what was reserved"
-    await purse.pay(0.7, first)
-    assert await purse.left() == 0.2, "it costs more than was thought"
-    await purse.end(first)
-    standing = await purse.budgets.current_budget(ANNA)
+    first = await harness.create_run_with_reservation(0.6)
+    assert await harness.remaining_usd() == 0.4
+    await harness.add_charge(0.1, first)
+    assert await harness.remaining_usd() == 0.4, "it is a part of what was reserved"
+    await harness.add_charge(0.7, first)
+    assert await harness.remaining_usd() == 0.2, "it costs more than was thought"
+    await harness.complete_run(first)
+    standing = await harness.budgets.current_budget(ANNA)
     assert (round(standing.spent, 6), standing.reserved) == (0.8, 0.0)
 
 
-async def test_a_run_that_cost_less_gives_back_the_rest(purse: Purse) -> None:
-    first = await purse.run(1.0)
+async def test_a_run_that_cost_less_gives_back_the_rest(harness: BudgetHarness) -> None:
+    first = await harness.create_run_with_reservation(1.0)
     with pytest.raises(OverBudget):
-        await purse.run(0.01)
-    await purse.pay(0.2, first)
-    await purse.end(first)
-    await purse.run(0.8)
-    assert await purse.left() == 0.0
+        await harness.create_run_with_reservation(0.01)
+    await harness.add_charge(0.2, first)
+    await harness.complete_run(first)
+    await harness.create_run_with_reservation(0.8)
+    assert await harness.remaining_usd() == 0.0
 
 
-async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(purse: Purse) -> None:
-    id = await purse.run(0.5)
-    await purse.pay(0.4, id)
-    await purse.end(id)
-    async with purse.database.write() as connection:
+async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(harness: BudgetHarness) -> None:
+    id = await harness.create_run_with_reservation(0.5)
+    await harness.add_charge(0.4, id)
+    await harness.complete_run(id)
+    async with harness.database.write() as connection:
         again = update(run).where(run.c.id == id).values(status="waiting", reserved=None)
         await connection.execute(again)
-        await purse.budgets.reserve_cost(connection, ANNA, id, 0.5)
-    assert await purse.left() == 0.1
-    await purse.pay(0.1, id)
-    assert await purse.left() == 0.1
+        await harness.budgets.reserve_cost(connection, ANNA, id, 0.5)
+    assert await harness.remaining_usd() == 0.1
+    await harness.add_charge(0.1, id)
+    assert await harness.remaining_usd() == 0.1
 
 
-async def test_more_that_is_asked_of_a_run_that_goes_on_comes_to_what_was_reserved(purse: Purse) -> None:
-    id = await purse.run(0.5)
-    async with purse.database.write() as connection:
-        await purse.budgets.reserve_cost(connection, ANNA, id, 0.25)
-    assert await purse.left() == 0.25
+async def test_more_that_is_asked_of_a_run_that_goes_on_comes_to_what_was_reserved(
+    harness: BudgetHarness,
+) -> None:
+    id = await harness.create_run_with_reservation(0.5)
+    async with harness.database.write() as connection:
+        await harness.budgets.reserve_cost(connection, ANNA, id, 0.25)
+    assert await harness.remaining_usd() == 0.25
     with pytest.raises(OverBudget):
-        async with purse.database.write() as connection:
-            await purse.budgets.reserve_cost(connection, ANNA, id, 0.5)
+        async with harness.database.write() as connection:
+            await harness.budgets.reserve_cost(connection, ANNA, id, 0.5)
 
 
-async def test_where_nothing_is_left_the_smallest_amount_is_refused(purse: Purse) -> None:
-    await purse.run(1.0)
+async def test_where_nothing_is_left_the_smallest_amount_is_refused(harness: BudgetHarness) -> None:
+    await harness.create_run_with_reservation(1.0)
     with pytest.raises(OverBudget):
-        await purse.run(1e-12)
+        await harness.create_run_with_reservation(1e-12)
 
 
-async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_ends(purse: Purse) -> None:
-    await purse.run(0.75)
+async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_ends(
+    harness: BudgetHarness,
+) -> None:
+    await harness.create_run_with_reservation(0.75)
     with pytest.raises(OverBudget) as caught:
-        await purse.run(0.5)
+        await harness.create_run_with_reservation(0.5)
     assert str(caught.value) == (
         "This would cost about $0.50, and of this week's budget of $1.00 only $0.25 is left. The next week begins on "
         "Monday, 2026-11-16, at 00:00 UTC; until then, POST /api/budget/re-up begins this one anew, once."
     )
-    await purse.budgets.reset_week(ANNA)
+    await harness.budgets.reset_week(ANNA)
     with pytest.raises(OverBudget) as caught:
-        await purse.run(0.5)
+        await harness.create_run_with_reservation(0.5)
     assert str(caught.value).endswith("The next week begins on Monday, 2026-11-16, at 00:00 UTC.")
 
 
-async def test_a_refused_run_reserves_nothing(purse: Purse) -> None:
+async def test_a_refused_run_reserves_nothing(harness: BudgetHarness) -> None:
     with pytest.raises(OverBudget):
-        await purse.run(1.5)
-    assert await purse.left() == 1.0
-    async with purse.database.read() as connection:
+        await harness.create_run_with_reservation(1.5)
+    assert await harness.remaining_usd() == 1.0
+    async with harness.database.read() as connection:
         assert (await connection.execute(select(run.c.reserved))).scalars().all() == [None]
 
 
-async def test_what_costs_nothing_goes_on_when_all_is_spent(purse: Purse) -> None:
-    await purse.pay(1.5)
-    assert await purse.left() == 0.0
-    await purse.run(0.0)
+async def test_what_costs_nothing_goes_on_when_all_is_spent(harness: BudgetHarness) -> None:
+    await harness.add_charge(1.5)
+    assert await harness.remaining_usd() == 0.0
+    await harness.create_run_with_reservation(0.0)
 
 
-async def test_many_at_once_get_no_more_than_there_is(purse: Purse) -> None:
-    tried = await asyncio.gather(*(purse.run(0.1) for _ in range(30)), return_exceptions=True)
+async def test_many_at_once_get_no_more_than_there_is(harness: BudgetHarness) -> None:
+    tried = await asyncio.gather(
+        *(harness.create_run_with_reservation(0.1) for _ in range(30)), return_exceptions=True
+    )
     assert sum(isinstance(one, str) for one in tried) == 10
     assert sum(isinstance(one, OverBudget) for one in tried) == 20
 
 
-async def test_accounts_do_not_share_a_budget(purse: Purse) -> None:
-    await purse.run(1.0)
-    await purse.run(1.0, BERT)
+async def test_accounts_do_not_share_a_budget(harness: BudgetHarness) -> None:
+    await harness.create_run_with_reservation(1.0)
+    await harness.create_run_with_reservation(1.0, BERT)
     with pytest.raises(OverBudget):
-        await purse.run(0.1, BERT)
+        await harness.create_run_with_reservation(0.1, BERT)
 
 
-async def test_only_the_week_counts_and_a_clock_that_jumped_harms_one_week_at_most(purse: Purse) -> None:
-    purse.clock.now = MONDAY - 1
-    await purse.pay(0.3)
-    purse.clock.now = MONDAY + 52 * WEEK_SECONDS
-    await purse.pay(0.4)
-    purse.clock.now = MONDAY
-    await purse.pay(0.1)
-    assert await purse.left() == 0.9
-    purse.clock.now = MONDAY + WEEK_SECONDS
-    assert await purse.left() == 1.0
+async def test_only_the_week_counts_and_a_clock_that_jumped_harms_one_week_at_most(
+    harness: BudgetHarness,
+) -> None:
+    harness.clock.now = MONDAY - 1
+    await harness.add_charge(0.3)
+    harness.clock.now = MONDAY + 52 * WEEK_SECONDS
+    await harness.add_charge(0.4)
+    harness.clock.now = MONDAY
+    await harness.add_charge(0.1)
+    assert await harness.remaining_usd() == 0.9
+    harness.clock.now = MONDAY + WEEK_SECONDS
+    assert await harness.remaining_usd() == 1.0
 
 
-async def test_a_week_is_begun_anew_once(purse: Purse) -> None:
-    await purse.pay(1.0)
-    purse.clock.now += 60
-    anew = await purse.budgets.reset_week(ANNA)
-    assert (anew.left, anew.spent, anew.reup_at) == (1.0, 0.0, purse.clock.now)
+async def test_a_week_is_begun_anew_once(harness: BudgetHarness) -> None:
+    await harness.add_charge(1.0)
+    harness.clock.now += 60
+    anew = await harness.budgets.reset_week(ANNA)
+    assert (anew.left, anew.spent, anew.reup_at) == (1.0, 0.0, harness.clock.now)
     with pytest.raises(Conflict, match="already; the next one begins on Monday, 2026-11-16"):
-        await purse.budgets.reset_week(ANNA)
-    purse.clock.now += WEEK_SECONDS
-    assert (await purse.budgets.reset_week(ANNA)).reup_at == purse.clock.now
+        await harness.budgets.reset_week(ANNA)
+    harness.clock.now += WEEK_SECONDS
+    assert (await harness.budgets.reset_week(ANNA)).reup_at == harness.clock.now
 
 
-async def test_of_many_at_once_one_begins_the_week_anew(purse: Purse) -> None:
-    tried = await asyncio.gather(*(purse.budgets.reset_week(ANNA) for _ in range(8)), return_exceptions=True)
+async def test_of_many_at_once_one_begins_the_week_anew(harness: BudgetHarness) -> None:
+    tried = await asyncio.gather(
+        *(harness.budgets.reset_week(ANNA) for _ in range(8)), return_exceptions=True
+    )
     assert sum(isinstance(one, Conflict) for one in tried) == 7
 
 
-async def test_an_account_may_have_a_budget_of_its_own(purse: Purse) -> None:
-    assert await purse.budgets.get_limit(ANNA) == 1.0
-    await purse.budgets.set_limit(ANNA, 5.0)
-    assert (await purse.budgets.get_limit(ANNA), await purse.budgets.account_limits()) == (5.0, {ANNA: 5.0})
-    await purse.budgets.set_limit(ANNA, None)
-    assert (await purse.budgets.get_limit(ANNA), await purse.budgets.account_limits()) == (1.0, {})
+async def test_an_account_may_have_a_budget_of_its_own(harness: BudgetHarness) -> None:
+    assert await harness.budgets.get_limit(ANNA) == 1.0
+    await harness.budgets.set_limit(ANNA, 5.0)
+    assert (await harness.budgets.get_limit(ANNA), await harness.budgets.account_limits()) == (
+        5.0,
+        {ANNA: 5.0},
+    )
+    await harness.budgets.set_limit(ANNA, None)
+    assert (await harness.budgets.get_limit(ANNA), await harness.budgets.account_limits()) == (1.0, {})
     with pytest.raises(NotFound, match="nobody"):
-        await purse.budgets.set_limit("nobody", 1.0)
+        await harness.budgets.set_limit("nobody", 1.0)
 
 
-async def test_without_a_budget_nothing_is_refused_and_nothing_begun_anew(purse: Purse) -> None:
-    free = Budgets(purse.database, None, purse.clock)
-    await purse.pay(3.0)
+async def test_without_a_budget_nothing_is_refused_and_nothing_begun_anew(harness: BudgetHarness) -> None:
+    free = Budgets(harness.database, None, harness.clock)
+    await harness.add_charge(3.0)
     standing = await free.current_budget(ANNA)
     assert (standing.budget, standing.left, standing.spent) == (None, None, 3.0)
     await free.reject_if_spent(ANNA)
@@ -223,10 +236,10 @@ async def test_without_a_budget_nothing_is_refused_and_nothing_begun_anew(purse:
         await free.reset_week(ANNA)
 
 
-async def test_what_nobody_can_estimate_is_refused_when_nothing_is_left(purse: Purse) -> None:
-    await purse.pay(0.99)
-    await purse.pay(None)
-    await purse.budgets.reject_if_spent(ANNA)
-    await purse.pay(0.01)
+async def test_what_nobody_can_estimate_is_refused_when_nothing_is_left(harness: BudgetHarness) -> None:
+    await harness.add_charge(0.99)
+    await harness.add_charge(None)
+    await harness.budgets.reject_if_spent(ANNA)
+    await harness.add_charge(0.01)
     with pytest.raises(OverBudget, match=r"budget of \$1\.00 is spent"):
-        await purse.budgets.reject_if_spent(ANNA)
+        await harness.budgets.reject_if_spent(ANNA)

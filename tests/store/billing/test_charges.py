@@ -6,11 +6,11 @@ from moot.store.database import Database
 from moot.store.schema import charge
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
-from tests.store.people import ANNA, settle
+from tests.store.people import ANNA, create_accounts
 
 
 async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost=0.5)
     async with database.write() as connection:
@@ -37,7 +37,7 @@ async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Data
 async def test_what_used_nothing_and_cost_nothing_is_no_charge(
     database: Database, usage: Usage, cost: float | None, written: int
 ) -> None:
-    await settle(database)
+    await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     await record_charges(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
     async with database.read() as connection:
@@ -45,7 +45,7 @@ async def test_what_used_nothing_and_cost_nothing_is_no_charge(
 
 
 async def test_what_has_one_id_is_paid_once(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
     await record_charges(database, payer, one, two, one)

@@ -8,7 +8,7 @@ from moot.store.database import Database
 from moot.types.model_info import TokenCount
 
 
-async def rate(database: Database, model: str = "a/one") -> float:
+async def characters_per_token(database: Database, model: str = "a/one") -> float:
     return (await TokenRates(database).rates_by_model([model]))[model].characters_per_token
 
 
@@ -24,12 +24,12 @@ async def test_what_was_counted_is_added_up_by_model(database: Database) -> None
 
 async def test_a_few_short_answers_do_not_turn_the_first_guess_over(database: Database) -> None:
     await TokenRates(database).add_counts({"a/one": TokenCount(8, 8)})
-    assert await rate(database) == pytest.approx(4.0, abs=0.1)
+    assert await characters_per_token(database) == pytest.approx(4.0, abs=0.1)
 
 
 async def test_much_that_was_counted_is_believed(database: Database) -> None:
     await TokenRates(database).add_counts({"a/one": TokenCount(150_000, 100_000)})
-    assert await rate(database) == pytest.approx(1.5, abs=0.02)
+    assert await characters_per_token(database) == pytest.approx(1.5, abs=0.02)
 
 
 async def test_it_follows_a_model_that_changes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,10 +37,10 @@ async def test_it_follows_a_model_that_changes(database: Database, monkeypatch: 
     rates = TokenRates(database)
     for _ in range(20):
         await rates.add_counts({"a/one": TokenCount(20_000, 4000)})
-    assert await rate(database) == pytest.approx(5.0, abs=0.1)
+    assert await characters_per_token(database) == pytest.approx(5.0, abs=0.1)
     for _ in range(20):
         await rates.add_counts({"a/one": TokenCount(8000, 4000)})
-    assert await rate(database) == pytest.approx(2.0, abs=0.1)
+    assert await characters_per_token(database) == pytest.approx(2.0, abs=0.1)
     (found,) = (await rates.rates_by_model(["a/one"])).values()
     assert found.tokens < 20_000, "and the past is bounded"
 

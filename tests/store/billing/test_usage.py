@@ -6,23 +6,23 @@ import pytest
 from moot.store.billing import usage as bills
 from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.database import Database
-from moot.types.billing import CallPurpose, Charge, Payer, Spending, SpendingOn
+from moot.types.billing import CallPurpose, Charge, Payer, Spending, SpendingItem
 from moot.types.chunks import Usage
-from tests.store.paying import charged
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.paying import add_charge_at_time
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
-TEN = Usage(10, 5, 2, 1)
+SAMPLE_USAGE = Usage(10, 5, 2, 1)
 
 
-def at(day: int, hour: float = 12) -> float:
+def november_time(day: int, hour: float = 12) -> float:
     return datetime(2026, 11, day, tzinfo=UTC).timestamp() + hour * 3600
 
 
-async def pay(
+async def add_charge_at(
     database: Database,
-    at: float,
+    charged_at: float,
     cost: float | None,
-    usage: Usage = TEN,
+    usage: Usage = SAMPLE_USAGE,
     *,
     account: str = ANNA,
     discussion: str | None = None,
@@ -30,19 +30,23 @@ async def pay(
     model: str = "a/b",
 ) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    await charged(database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), at)
+    await add_charge_at_time(
+        database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), charged_at
+    )
 
 
-async def keyed(database: Database, by: GroupBy) -> Sequence[SpendingOn]:
-    return (await UsageReports(database).account_usage(ANNA, at(1, 0), at(30, 0), by)).rows
+async def usage_rows(database: Database, group_by: GroupBy) -> Sequence[SpendingItem]:
+    return (
+        await UsageReports(database).account_usage(ANNA, november_time(1, 0), november_time(30, 0), group_by)
+    ).rows
 
 
 async def test_what_was_spent_is_summed_up(database: Database) -> None:
-    await settle(database)
-    await pay(database, at(2), 0.25)
-    await pay(database, at(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
-    await pay(database, at(3), 9.0, account=BERT)
-    spent = await UsageReports(database).account_usage(ANNA, at(1), at(4), "day")
+    await create_accounts(database)
+    await add_charge_at(database, november_time(2), 0.25)
+    await add_charge_at(database, november_time(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
+    await add_charge_at(database, november_time(3), 9.0, account=BERT)
+    spent = await UsageReports(database).account_usage(ANNA, november_time(1), november_time(4), "day")
     assert spent.total == Spending(
         calls=2,
         input=11,
@@ -58,10 +62,10 @@ async def test_what_was_spent_is_summed_up(database: Database) -> None:
 
 
 async def test_days_are_those_of_utc_and_come_in_their_order(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     for day, hour in ((3, 0), (2, 23.999), (2, 0), (10, 12)):
-        await pay(database, at(day, hour), 0.5)
-    assert [(row.key, row.calls) for row in await keyed(database, "day")] == [
+        await add_charge_at(database, november_time(day, hour), 0.5)
+    assert [(row.key, row.calls) for row in await usage_rows(database, "day")] == [
         ("2026-11-02", 2),
         ("2026-11-03", 1),
         ("2026-11-10", 1),
@@ -69,31 +73,31 @@ async def test_days_are_those_of_utc_and_come_in_their_order(database: Database)
 
 
 async def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     for day in (1, 2, 3):
-        await pay(database, at(day, 0), 0.5)
-    spent = await UsageReports(database).account_usage(ANNA, at(1, 0), at(3, 0), "day")
+        await add_charge_at(database, november_time(day, 0), 0.5)
+    spent = await UsageReports(database).account_usage(ANNA, november_time(1, 0), november_time(3, 0), "day")
     assert spent.total.calls == 2
 
 
 @pytest.mark.parametrize(("by", "keys"), [("model", ["c/d", "a/b"]), ("purpose", ["title", "answer"])])
 async def test_the_dearest_comes_first(database: Database, by: GroupBy, keys: list[str]) -> None:
-    await settle(database)
-    await pay(database, at(2), 0.1)
-    await pay(database, at(2), 0.1)
-    await pay(database, at(2), 0.5, model="c/d", purpose="title")
-    assert [row.key for row in await keyed(database, by)] == keys
+    await create_accounts(database)
+    await add_charge_at(database, november_time(2), 0.1)
+    await add_charge_at(database, november_time(2), 0.1)
+    await add_charge_at(database, november_time(2), 0.5, model="c/d", purpose="title")
+    assert [row.key for row in await usage_rows(database, by)] == keys
 
 
 async def test_discussions_have_their_titles_as_long_as_they_exist(database: Database) -> None:
-    await settle(database)
-    about = await discuss(database, title="Round tables")
-    await pay(database, at(2), 0.3, discussion=about.id)
-    await pay(database, at(2), 0.2, discussion="dis_gone")
-    await pay(database, at(2), 0.1, purpose="consolidation")
-    foreign = await discuss(database, BERT, title="Not for Anna")
-    await pay(database, at(2), 0.05, discussion=foreign.id)
-    assert [(row.key, row.title) for row in await keyed(database, "discussion")] == [
+    await create_accounts(database)
+    about = await create_discussion(database, title="Round tables")
+    await add_charge_at(database, november_time(2), 0.3, discussion=about.id)
+    await add_charge_at(database, november_time(2), 0.2, discussion="dis_gone")
+    await add_charge_at(database, november_time(2), 0.1, purpose="consolidation")
+    foreign = await create_discussion(database, BERT, title="Not for Anna")
+    await add_charge_at(database, november_time(2), 0.05, discussion=foreign.id)
+    assert [(row.key, row.title) for row in await usage_rows(database, "discussion")] == [
         (about.id, "Round tables"),
         ("dis_gone", None),
         (None, None),
@@ -102,8 +106,8 @@ async def test_discussions_have_their_titles_as_long_as_they_exist(database: Dat
 
 
 async def test_where_nothing_was_spent_nothing_is_there(database: Database) -> None:
-    await settle(database)
-    spent = await UsageReports(database).account_usage(ANNA, at(1), at(2), "model")
+    await create_accounts(database)
+    spent = await UsageReports(database).account_usage(ANNA, november_time(1), november_time(2), "model")
     assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
 
 
@@ -111,22 +115,24 @@ async def test_rows_have_an_end_and_the_total_has_all(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bills, "MAX_ROWS", 2)
-    await settle(database)
+    await create_accounts(database)
     for name in "abc":
-        await pay(database, at(2), 0.1, model=f"{name}/x")
-    spent = await UsageReports(database).account_usage(ANNA, at(1), at(3), "model")
+        await add_charge_at(database, november_time(2), 0.1, model=f"{name}/x")
+    spent = await UsageReports(database).account_usage(ANNA, november_time(1), november_time(3), "model")
     assert (len(spent.rows), spent.total.calls) == (2, 3)
 
 
 async def test_a_run_is_summed_up_by_itself(database: Database) -> None:
-    await settle(database)
+    await create_accounts(database)
     ours, theirs = (Payer(tenant=ANNA, account=ANNA, run=run) for run in ("run_1", "run_2"))
     for payer, cost, usage in (
         (ours, 0.25, Usage(3, 4, 1, 2, 1)),
         (ours, None, Usage(1, 1, estimated=True)),
-        (theirs, 9.0, TEN),
+        (theirs, 9.0, SAMPLE_USAGE),
     ):
-        await charged(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost), at(2))
+        await add_charge_at_time(
+            database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost), november_time(2)
+        )
     spent = await UsageReports(database).run_spending("run_1")
     assert spent.usage == Usage(4, 5, 1, 2, 1, estimated=True)
     assert (spent.calls, spent.cost, spent.unpriced) == (2, 0.25, 1)

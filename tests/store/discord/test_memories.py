@@ -7,18 +7,18 @@ from moot.store.database import Database
 from moot.store.discord.channels import Channels
 from moot.store.discord.memories import ChannelMemories
 from moot.types.discord import MemorySummary
-from tests.store.discord.test_channels import GENERAL
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, employ, start
+from tests.store.discord.test_channels import GENERAL_BINDING
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, register_workers
 
 SUMMARY = MemorySummary(words="Tea for six.", discussions=("dis_1",), upto=5.0, created_at=6.0)
 
 
 @pytest.fixture
 async def memories(database: Database) -> ChannelMemories:
-    await settle(database)
-    await employ(database, WORKER)
-    await Channels(database).save_binding(GENERAL)
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    await Channels(database).save_binding(GENERAL_BINDING)
     return ChannelMemories(database)
 
 
@@ -26,10 +26,10 @@ async def test_what_was_said_in_a_channel_is_overheard_whatever_discussion_it_wa
     memories: ChannelMemories, database: Database
 ) -> None:
     channels = Channels(database)
-    first, second = await discuss(database), await discuss(database)
-    there = await start(database, first, words="ada: Tea?")
-    on_page = await start(database, second, words="Cake?")
-    await start(database, second, words="Said elsewhere.")
+    first, second = await create_discussion(database), await create_discussion(database)
+    there = await create_run(database, first, question="ada: Tea?")
+    on_page = await create_run(database, second, question="Cake?")
+    await create_run(database, second, question="Said elsewhere.")
     await channels.record_answering_run("100", "7", there.id, "42")
     await channels.save_delivery_cursor("100", on_page.id, 1)
     said = await memories.channel_messages(ANNA, "100", 0.0)
@@ -42,9 +42,9 @@ async def test_what_was_said_in_a_channel_is_overheard_whatever_discussion_it_wa
 
 
 async def test_the_channel_of_a_discussion(memories: ChannelMemories, database: Database) -> None:
-    here = await discuss(database)
+    here = await create_discussion(database)
     assert await memories.find_channel(ANNA, here.id) is None
-    await Channels(database).save_binding(replace(GENERAL, discussion=here.id))
+    await Channels(database).save_binding(replace(GENERAL_BINDING, discussion=here.id))
     assert await memories.find_channel(ANNA, here.id) == "100"
     assert await memories.find_channel(BERT, here.id) is None
 

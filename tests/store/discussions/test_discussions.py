@@ -12,9 +12,9 @@ from sqlalchemy.exc import IntegrityError
 
 from moot.store.database import Database
 from moot.store.discussions.discussions import (
+    DiscussionPage,
     Discussions,
-    Hit,
-    Page,
+    SearchHit,
     add_discussion,
     add_message,
     message_values,
@@ -27,37 +27,46 @@ from moot.store.runs.runs import Runs
 from moot.store.schema import discussion as table
 from moot.store.schema import message, run, run_event
 from moot.types.chunks import Usage
-from moot.types.discussion_events import Generating
+from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
 from moot.types.events import TurnStatus
 from moot.types.faults import make_fault
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
-from tests.store.hearing import eventually, hearing
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, answer, claim, claimed, employ, start
+from tests.store.hearing import collect_notifications, wait_until
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import (
+    WORKER,
+    create_leased_run,
+    create_run,
+    lease_run,
+    make_answer,
+    register_workers,
+)
 
 
 @pytest.fixture
 async def discussions(database: Database) -> Discussions:
-    await settle(database)
-    await employ(database, WORKER)
+    await create_accounts(database)
+    await register_workers(database, WORKER)
     return Discussions(database)
 
 
-async def some(database: Database, times: Sequence[float], owner: str = ANNA) -> list[Discussion]:
+async def create_discussions(
+    database: Database, updated_times: Sequence[float], owner: str = ANNA
+) -> list[Discussion]:
     """Store discussions that were last touched at these times."""
     found = []
-    for time in times:
-        new = await discuss(database, owner)
+    for time in updated_times:
+        new = await create_discussion(database, owner)
         async with database.write() as connection:
             await connection.execute(update(table).where(table.c.id == new.id).values(updated_at=time))
         found.append(replace(new, updated_at=time))
     return found
 
 
-async def all_pages(discussions: Discussions, limit: int, **filters: Any) -> list[list[str]]:
+async def list_all_pages(discussions: Discussions, limit: int, **filters: Any) -> list[list[str]]:
     pages, cursor = [], None
     while True:
         page = await discussions.list_discussions(ANNA, limit=limit, cursor=cursor, **filters)
@@ -92,7 +101,7 @@ async def test_a_discussion_comes_back_as_it_was_stored(database: Database, disc
 async def test_nobody_sees_or_touches_what_is_somebody_else_s(
     database: Database, discussions: Discussions
 ) -> None:
-    mine = await discuss(database, ANNA, "a secret")
+    mine = await create_discussion(database, ANNA, "a secret")
     for tenant, id in ((BERT, mine.id), (ANNA, "dis_none")):
         for asked in (
             discussions.get_discussion(tenant, id),
@@ -104,29 +113,29 @@ async def test_nobody_sees_or_touches_what_is_somebody_else_s(
     assert (
         await discussions.list_discussions(BERT)
         == await discussions.list_discussions(BERT, q="secret")
-        == Page((), None)
+        == DiscussionPage((), None)
     )
-    await start(database, mine)
+    await create_run(database, mine)
     assert await discussions.live_runs(BERT) == await discussions.live_runs(BERT, mine.id) == ()
     assert await discussions.get_discussion(ANNA, mine.id) == mine
 
 
-Times = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), max_size=9)
+UPDATED_TIMES = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), max_size=9)
 
 
 @settings(  # one takes dozens of statements
     max_examples=max(10, settings().max_examples // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(times=Times, limit=st.integers(1, 4))
+@given(times=UPDATED_TIMES, limit=st.integers(1, 4))
 async def test_pages_hold_everything_once_and_the_newest_first(
     database: Database, discussions: Discussions, times: list[float], limit: int
 ) -> None:
     for old in (await discussions.list_discussions(ANNA, limit=1000)).discussions:
         await discussions.delete_discussion(ANNA, old.id)
-    made = await some(database, times)
+    made = await create_discussions(database, times)
     newest = sorted(made, key=lambda new: (new.updated_at, new.id), reverse=True)
-    pages = await all_pages(discussions, limit)
+    pages = await list_all_pages(discussions, limit)
     assert [id for page in pages for id in page] == [new.id for new in newest]
     assert all(len(page) == limit for page in pages[:-1])
     assert len(pages) == max(1, -(-len(made) // limit))
@@ -135,12 +144,12 @@ async def test_pages_hold_everything_once_and_the_newest_first(
 async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
     database: Database, discussions: Discussions
 ) -> None:
-    old, older, oldest = await some(database, [3.0, 2.0, 1.0])
+    old, older, oldest = await create_discussions(database, [3.0, 2.0, 1.0])
     first = await discussions.list_discussions(ANNA, limit=1)
     assert first.discussions == (old,)
-    await some(database, [4.0])
+    await create_discussions(database, [4.0])
     second = await discussions.list_discussions(ANNA, limit=5, cursor=first.next)
-    assert second == Page((older, oldest), None)
+    assert second == DiscussionPage((older, oldest), None)
 
 
 @pytest.mark.parametrize(
@@ -165,39 +174,41 @@ async def test_a_cursor_that_was_never_given_is_refused(discussions: Discussions
 async def test_lists_are_narrowed_by_status_project_and_words(
     database: Database, discussions: Discussions
 ) -> None:
-    owl = await discuss(database, ANNA, "Is this about cheese?", "It is about owls.", title="Birds")
-    tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
-    await discuss(database, BERT, "Owls, owls, owls", title="Owls")
+    owl = await create_discussion(database, ANNA, "Is this about cheese?", "It is about owls.", title="Birds")
+    tea = await create_discussion(database, ANNA, "Is there tea?", title="An owl at tea")
+    await create_discussion(database, BERT, "Owls, owls, owls", title="Owls")
     await discussions.update_discussion(ANNA, tea.id, {"status": "archived"})
-    assert await all_pages(discussions, 1, q="owl") == [[tea.id], [owl.id]]
-    assert await all_pages(discussions, 5, q="cheese owls") == [[]]
-    assert await all_pages(discussions, 5, q="owls about") == [[owl.id]]
-    assert await all_pages(discussions, 5, q="  ") == await all_pages(discussions, 5)
-    assert await all_pages(discussions, 5, status="archived") == [[tea.id]]
-    assert await all_pages(discussions, 5, status="active", q="owl") == [[owl.id]]
-    assert await all_pages(discussions, 5, status="completed") == [[]]
-    assert await all_pages(discussions, 5, project="project_none") == [[]]
+    assert await list_all_pages(discussions, 1, q="owl") == [[tea.id], [owl.id]]
+    assert await list_all_pages(discussions, 5, q="cheese owls") == [[]]
+    assert await list_all_pages(discussions, 5, q="owls about") == [[owl.id]]
+    assert await list_all_pages(discussions, 5, q="  ") == await list_all_pages(discussions, 5)
+    assert await list_all_pages(discussions, 5, status="archived") == [[tea.id]]
+    assert await list_all_pages(discussions, 5, status="active", q="owl") == [[owl.id]]
+    assert await list_all_pages(discussions, 5, status="completed") == [[]]
+    assert await list_all_pages(discussions, 5, project="project_none") == [[]]
 
 
 async def test_a_search_shows_the_newest_place_where_it_found_something(
     database: Database, discussions: Discussions
 ) -> None:
-    owl = await discuss(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
-    tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
-    await discuss(database, BERT, "Owls, owls, owls", title="Owls")
+    owl = await create_discussion(
+        database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds"
+    )
+    tea = await create_discussion(database, ANNA, "Is there tea?", title="An owl at tea")
+    await create_discussion(database, BERT, "Owls, owls, owls", title="Owls")
     said = await discussions.list_messages(owl.id)
     page = await discussions.list_discussions(ANNA, q="ow")
     assert {one.id for one in page.discussions} == {owl.id, tea.id}
-    assert page.hits == (Hit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
+    assert page.hits == (SearchHit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
     for q in (None, "  ", '"'):
         assert (await discussions.list_discussions(ANNA, q=q)).hits == ()
 
 
 async def test_what_is_hidden_is_not_found(database: Database, discussions: Discussions) -> None:
-    found = await discuss(database, ANNA, "Is this about cheese?")
+    found = await create_discussion(database, ANNA, "Is this about cheese?")
     async with database.write() as connection:
         await connection.execute(update(message).values(hidden=True))
-    assert await all_pages(discussions, 5, q="cheese") == [[]]
+    assert await list_all_pages(discussions, 5, q="cheese") == [[]]
     assert await discussions.list_messages(found.id, include_hidden=False) == ()
     assert len(await discussions.list_messages(found.id)) == 1
 
@@ -205,10 +216,10 @@ async def test_what_is_hidden_is_not_found(database: Database, discussions: Disc
 async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
     database: Database, discussions: Discussions
 ) -> None:
-    old, new = await some(database, [1.0, 2.0])
-    async with hearing(database, "moot_changes") as heard:
+    old, new = await create_discussions(database, [1.0, 2.0])
+    async with collect_notifications(database, "moot_changes") as heard:
         changed = await discussions.update_discussion(ANNA, old.id, {"title": "Other", "model": "openai/x"})
-        await eventually(lambda: heard == [f"{ANNA} {old.id}"])
+        await wait_until(lambda: heard == [f"{ANNA} {old.id}"])
     assert changed == await discussions.get_discussion(ANNA, old.id)
     assert changed == replace(old, title="Other", model="openai/x", updated_at=changed.updated_at)
     assert changed.updated_at > new.updated_at
@@ -218,7 +229,7 @@ async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
 async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
     database: Database, discussions: Discussions
 ) -> None:
-    one, other = await some(database, [1.0, 2.0])
+    one, other = await create_discussions(database, [1.0, 2.0])
     async with database.write() as connection:
         await connection.execute(update(table).values(status="archived"))
         await reactivate_discussion(connection, one.id, 3.0)
@@ -228,7 +239,7 @@ async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
 
 
 async def test_a_project_that_is_not_there_is_not_taken(database: Database, discussions: Discussions) -> None:
-    new = await discuss(database)
+    new = await create_discussion(database)
     with pytest.raises(IntegrityError):
         await discussions.update_discussion(ANNA, new.id, {"project": "project_none"})
     assert await discussions.get_discussion(ANNA, new.id) == new
@@ -237,27 +248,30 @@ async def test_a_project_that_is_not_there_is_not_taken(database: Database, disc
 async def test_deleting_takes_everything_along_and_is_told(
     database: Database, discussions: Discussions
 ) -> None:
-    gone, kept = await discuss(database, ANNA, "bye"), await discuss(database, ANNA, "stay")
-    over = await start(database, gone, words="bye again")
+    gone, kept = (
+        await create_discussion(database, ANNA, "bye"),
+        await create_discussion(database, ANNA, "stay"),
+    )
+    over = await create_run(database, gone, question="bye again")
     async with database.write() as connection:
         await connection.execute(insert(run_event).values(run=over.id, seq=1, body="{}"))
         await connection.execute(update(run).values(status="completed"))
-    async with hearing(database, "moot_changes") as heard:
+    async with collect_notifications(database, "moot_changes") as heard:
         await discussions.delete_discussion(ANNA, gone.id)
-        await eventually(lambda: heard == [f"{ANNA} {gone.id}"])
+        await wait_until(lambda: heard == [f"{ANNA} {gone.id}"])
     with pytest.raises(NotFound):
         await discussions.get_discussion(ANNA, gone.id)
     async with database.read() as connection:
         for left, count in ((table, 1), (message, 1), (run, 0), (run_event, 0)):
             found = await connection.execute(select(func.count()).select_from(left))
             assert found.scalar() == count, left.name
-    assert await all_pages(discussions, 5, q="bye") == [[]]
-    assert await all_pages(discussions, 5, q="stay") == [[kept.id]]
+    assert await list_all_pages(discussions, 5, q="bye") == [[]]
+    assert await list_all_pages(discussions, 5, q="stay") == [[kept.id]]
 
 
 async def test_nothing_is_deleted_while_somebody_speaks(database: Database, discussions: Discussions) -> None:
-    new = await discuss(database)
-    live = await claimed(database, new)
+    new = await create_discussion(database)
+    live = await create_leased_run(database, new)
     with pytest.raises(Conflict, match=live.run):
         await discussions.delete_discussion(ANNA, new.id)
     assert await discussions.live_runs(ANNA, new.id) != ()
@@ -267,9 +281,9 @@ async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
     database: Database, discussions: Discussions
 ) -> None:
     for _ in range(10):
-        new = await discuss(database)
+        new = await create_discussion(database)
         deleted, started = await asyncio.gather(
-            discussions.delete_discussion(ANNA, new.id), start(database, new), return_exceptions=True
+            discussions.delete_discussion(ANNA, new.id), create_run(database, new), return_exceptions=True
         )
         if deleted is None:
             assert isinstance(started, IntegrityError)
@@ -281,8 +295,8 @@ async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
 async def test_messages_come_in_the_order_in_which_they_were_said(
     database: Database, discussions: Discussions
 ) -> None:
-    await discuss(database, ANNA, "elsewhere")
-    new = await discuss(database, ANNA, *map(str, range(7)))
+    await create_discussion(database, ANNA, "elsewhere")
+    new = await create_discussion(database, ANNA, *map(str, range(7)))
     everything = await discussions.list_messages(new.id)
     assert [said.content for said in everything] == list(map(str, range(7)))
     numbers = [said.number for said in everything]
@@ -295,14 +309,14 @@ async def test_messages_come_in_the_order_in_which_they_were_said(
 
 
 async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, discussions: Discussions) -> None:
-    new = await discuss(database, ANNA, "Before.", "So.")
-    older = await claim(database, (await start(database, new, words="Old?")).id)
-    newer = await claim(database, (await start(database, new, words="New?")).id)
+    new = await create_discussion(database, ANNA, "Before.", "So.")
+    older = await lease_run(database, (await create_run(database, new, question="Old?")).id)
+    newer = await lease_run(database, (await create_run(database, new, question="New?")).id)
     await EventLog(database).write_entries(
-        [EventLogEntry(newer, 1, ["{}"], RunRecords([answer(newer, "New.")]))]
+        [EventLogEntry(newer, 1, ["{}"], RunRecords([make_answer(newer, "New.")]))]
     )
     await EventLog(database).write_entries(
-        [EventLogEntry(older, 1, ["{}"], RunRecords([answer(older, "Old, and late.")]))]
+        [EventLogEntry(older, 1, ["{}"], RunRecords([make_answer(older, "Old, and late.")]))]
     )
     shown = [
         [m.content for m in await discussions.list_messages(new.id, max_position=one.place)]
@@ -315,12 +329,12 @@ async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, disc
 
 
 async def test_a_message_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:
-    new = await discuss(database)
+    new = await create_discussion(database)
     status: TurnStatus = "partial"
     said = Message(
         id="msg_1",
         discussion=new.id,
-        run=(await start(database, new)).id,
+        run=(await create_run(database, new)).id,
         role="assistant",
         content="Ünïcode 😀\n\u2028 and ' quotes",
         participant="alpha",
@@ -357,16 +371,16 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
 async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
     database: Database, discussions: Discussions
 ) -> None:
-    mine, hers = await discuss(database), await discuss(database, BERT)
-    await start(database, mine)
-    await start(database, mine)
-    await start(database, hers, owner=BERT)
-    assert await discussions.live_run_counts(ANNA) == (Generating(discussion=mine.id, runs=2),)
+    mine, hers = await create_discussion(database), await create_discussion(database, BERT)
+    await create_run(database, mine)
+    await create_run(database, mine)
+    await create_run(database, hers, owner=BERT)
+    assert await discussions.live_run_counts(ANNA) == (ActiveDiscussion(discussion=mine.id, runs=2),)
     assert await discussions.live_run_counts("nobody") == ()
 
 
 async def test_a_title_is_given_once(database: Database, discussions: Discussions) -> None:
-    made = await discuss(database, title="First words")
+    made = await create_discussion(database, title="First words")
     async with database.write() as connection:
         assert not await replace_title(connection, BERT, made.id, "Hers", "First words")
         assert await replace_title(connection, ANNA, made.id, "Found", "First words")
@@ -374,21 +388,21 @@ async def test_a_title_is_given_once(database: Database, discussions: Discussion
     assert (await discussions.get_discussion(ANNA, made.id)).title == "Found"
 
 
-class Explained:
+class QueryPlanRecorder:
     """Watches what a database is asked, and lets it say how it would find that."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._asked: list[tuple[str, Any]] = []
-        event.listen(database._read_engine.sync_engine, "before_cursor_execute", self._hear)
+        self._statements: list[tuple[str, Any]] = []
+        event.listen(database._read_engine.sync_engine, "before_cursor_execute", self._record_statement)
 
-    def _hear(self, _: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+    def _record_statement(self, _: object, __: object, statement: str, parameters: Any, *___: object) -> None:
         if statement.startswith("SELECT"):
-            self._asked.append((statement, parameters))
+            self._statements.append((statement, parameters))
 
-    async def plans(self) -> list[str]:
+    async def query_plans(self) -> list[str]:
         how = "EXPLAIN " if self._database.is_postgres else "EXPLAIN QUERY PLAN "
-        asked, found = list(self._asked), []
+        asked, found = list(self._statements), []
         async with self._database.read() as connection:
             for statement, parameters in asked:
                 rows = await connection.exec_driver_sql(how + statement, parameters)
@@ -396,9 +410,9 @@ class Explained:
         return found
 
 
-async def many(database: Database) -> None:
+async def fill_tables(database: Database) -> None:
     """Fill the tables, so that looking at everything would not be the cheapest way."""
-    like = await discuss(database)
+    like = await create_discussion(database)
     plan = RunPlan(mode="single", participants=like.participants)
     ids = [f"copy{n}" for n in range(2000)]
     rows: dict[Table, list[dict[str, Any]]] = {table: [], run: [], message: [], run_event: []}
@@ -420,8 +434,8 @@ async def many(database: Database) -> None:
 async def test_a_page_costs_the_same_however_much_there_is(
     database: Database, discussions: Discussions
 ) -> None:
-    await many(database)
-    explained = Explained(database)
+    await fill_tables(database)
+    explained = QueryPlanRecorder(database)
     first = await discussions.list_discussions(ANNA, limit=20)
     await discussions.list_discussions(ANNA, limit=20, cursor=first.next)
     await discussions.get_discussion(ANNA, "copy7")
@@ -434,7 +448,7 @@ async def test_a_page_costs_the_same_however_much_there_is(
     await EventLog(database).run_progress(ANNA, "copy7")
     await Runs(database).has_earlier_live_run("copy7")
     await Runs(database).list_worker_runs("nobody")
-    plans = await explained.plans()
+    plans = await explained.query_plans()
     assert len(plans) == 13
     for plan in plans:
         assert "SCAN" not in plan, plan
@@ -447,7 +461,7 @@ async def test_a_page_costs_the_same_however_much_there_is(
 async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
     database: Database, discussions: Discussions
 ) -> None:
-    (said,) = await discussions.list_messages((await discuss(database, ANNA, "Why?")).id)
+    (said,) = await discussions.list_messages((await create_discussion(database, ANNA, "Why?")).id)
     assert await discussions.find_message(ANNA, said.id) == said
     for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
         with pytest.raises(NotFound):
@@ -463,12 +477,12 @@ def test_what_no_database_keeps_is_not_written() -> None:
 async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every_version(
     database: Database, discussions: Discussions
 ) -> None:
-    here = await discuss(database)
-    asked = await claim(database, (await start(database, here, words="Why?")).id)
-    other = await claimed(database, here)
-    first = answer(asked, "First.")
-    said = [first, answer(other, "Elsewhere."), answer(asked, "Second.", participant="beta")]
-    again = replace(answer(asked, "Anew.", round=1), version_of=first.id)
+    here = await create_discussion(database)
+    asked = await lease_run(database, (await create_run(database, here, question="Why?")).id)
+    other = await create_leased_run(database, here)
+    first = make_answer(asked, "First.")
+    said = [first, make_answer(other, "Elsewhere."), make_answer(asked, "Second.", participant="beta")]
+    again = replace(make_answer(asked, "Anew.", round=1), version_of=first.id)
     async with database.write() as connection:
         for one in (*said, again):
             await add_message(connection, ANNA, one)
@@ -481,18 +495,20 @@ async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every
 async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_newest_versions(
     database: Database, discussions: Discussions
 ) -> None:
-    here = await discuss(database)
-    run_of = await start(database, here, words="Why?")
-    asked, other = await claim(database, run_of.id), await claimed(database, here)
-    told = replace(answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
-    first, beta = answer(asked, "First."), answer(asked, "Of Beta.", participant="beta")
-    again = replace(answer(asked, "Anew.", round=2), version_of=first.id)
+    here = await create_discussion(database)
+    run_of = await create_run(database, here, question="Why?")
+    asked, other = await lease_run(database, run_of.id), await create_leased_run(database, here)
+    told = replace(
+        make_answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True
+    )
+    first, beta = make_answer(asked, "First."), make_answer(asked, "Of Beta.", participant="beta")
+    again = replace(make_answer(asked, "Anew.", round=2), version_of=first.id)
     threads = [
         (first, "alpha"),
         (beta, "beta"),
-        (answer(other, "In another run."), "alpha"),
+        (make_answer(other, "In another run."), "alpha"),
         (told, "alpha"),
-        (answer(asked, "For all.", round=3), None),
+        (make_answer(asked, "For all.", round=3), None),
         (again, None),
     ]
     async with database.write() as connection:

@@ -13,20 +13,22 @@ from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
 
 @pytest.fixture
 async def files(database: Database) -> Files:
-    await settle(database)
+    await create_accounts(database)
     return Files(database)
 
 
-async def add(files: Files, data: bytes = b"words", *, owner: str = ANNA, name: str = "a.txt") -> StoredFile:
+async def store_text_file(
+    files: Files, data: bytes = b"words", *, owner: str = ANNA, name: str = "a.txt"
+) -> StoredFile:
     return await files.store_file(owner, owner, name, "text/plain", hashlib.sha256(data).hexdigest(), data)
 
 
-async def counted(database: Database) -> tuple[int, int]:
+async def count_files_and_contents(database: Database) -> tuple[int, int]:
     """How many files there are, and how many contents."""
     async with database.read() as connection:
         found = [
@@ -36,9 +38,9 @@ async def counted(database: Database) -> tuple[int, int]:
     return found[0], found[1]
 
 
-async def attach(database: Database, *ids: str) -> str:
+async def add_message_with_files(database: Database, *ids: str) -> str:
     """Say something with files in a new discussion of Anna's."""
-    said = await discuss(database)
+    said = await create_discussion(database)
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=ids)
     async with database.write() as connection:
         await lock_files(connection, ANNA, ids)
@@ -46,70 +48,70 @@ async def attach(database: Database, *ids: str) -> str:
     return said.id
 
 
-async def whole(files: Files, id: str, owner: str = ANNA) -> bytes:
+async def read_whole_content(files: Files, id: str, owner: str = ANNA) -> bytes:
     return b"".join([piece async for piece in files.stream_content(owner, id)])
 
 
 async def test_what_was_stored_is_read_again(files: Files) -> None:
     data = bytes(range(256)) * 10
-    stored = await add(files, data, name="Grüße.bin")
+    stored = await store_text_file(files, data, name="Grüße.bin")
     assert (stored.name, stored.size, stored.media_type) == ("Grüße.bin", 2560, "text/plain")
     assert await files.get_file(ANNA, stored.id) == stored
-    assert await whole(files, stored.id) == data
+    assert await read_whole_content(files, stored.id) == data
     assert await files.file_contents(ANNA, [stored.id]) == {stored.id: data}
 
 
 @pytest.mark.parametrize("size", [1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES])
 async def test_content_comes_whole_wherever_its_pieces_end(files: Files, size: int) -> None:
     data = (b"0123456789abcdef" * (size // 16 + 1))[:size]
-    stored = await add(files, data)
+    stored = await store_text_file(files, data)
     pieces = [piece async for piece in files.stream_content(ANNA, stored.id)]
     assert max(map(len, pieces)) <= CHUNK_BYTES
     assert b"".join(pieces) == data
 
 
 async def test_the_same_content_of_one_tenant_is_stored_once(files: Files, database: Database) -> None:
-    first, second = await add(files, name="a.txt"), await add(files, name="b.txt")
+    first, second = await store_text_file(files, name="a.txt"), await store_text_file(files, name="b.txt")
     assert first.id != second.id
-    assert await counted(database) == (2, 1)
-    await add(files, owner=BERT)
-    assert await counted(database) == (3, 2)
+    assert await count_files_and_contents(database) == (2, 1)
+    await store_text_file(files, owner=BERT)
+    assert await count_files_and_contents(database) == (3, 2)
 
 
 async def test_another_s_file_is_not_there(files: Files) -> None:
-    id = (await add(files)).id
+    id = (await store_text_file(files)).id
     for what in (files.get_file(BERT, id), files.delete_file(BERT, id), files.get_file(ANNA, "file_none")):
         with pytest.raises(NotFound, match="There is no file"):
             await what
     assert await files.find_files(BERT, [id]) == {}
     assert await files.file_contents(BERT, [id]) == {}
-    assert await whole(files, id, BERT) == b""
-    assert await whole(files, id) == b"words"
+    assert await read_whole_content(files, id, BERT) == b""
+    assert await read_whole_content(files, id) == b"words"
 
 
 async def test_content_goes_with_the_last_file_that_has_it(files: Files, database: Database) -> None:
-    first, second = await add(files), await add(files)
+    first, second = await store_text_file(files), await store_text_file(files)
     await files.delete_file(ANNA, first.id)
-    assert await whole(files, second.id) == b"words"
-    assert await counted(database) == (1, 1)
+    assert await read_whole_content(files, second.id) == b"words"
+    assert await count_files_and_contents(database) == (1, 1)
     await files.delete_file(ANNA, second.id)
-    assert await counted(database) == (0, 0)
+    assert await count_files_and_contents(database) == (0, 0)
 
 
 async def test_a_file_that_is_attached_is_not_deleted(files: Files, database: Database) -> None:
-    stored, other = await add(files), await add(files)
-    discussion = await attach(database, other.id, stored.id)
+    stored, other = await store_text_file(files), await store_text_file(files)
+    discussion = await add_message_with_files(database, other.id, stored.id)
     with pytest.raises(Conflict, match=f"attached to a message in {discussion}"):
         await files.delete_file(ANNA, stored.id)
     await Discussions(database).delete_discussion(ANNA, discussion)
     await files.delete_file(ANNA, stored.id)
-    assert await counted(database) == (1, 1)
+    assert await count_files_and_contents(database) == (1, 1)
 
 
 async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, database: Database) -> None:
     """In a pattern, the line in an id would stand for any letter."""
-    stored = await add(files)
-    said = await discuss(database)
+    stored = await store_text_file(files)
+    said = await create_discussion(database)
     near = stored.id.replace("_", "x")
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(near,))
     async with database.write() as connection:
@@ -118,16 +120,16 @@ async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, d
 
 
 async def test_a_file_that_is_gone_cannot_be_attached(files: Files, database: Database) -> None:
-    kept, gone = await add(files), await add(files)
+    kept, gone = await store_text_file(files), await store_text_file(files)
     await files.delete_file(ANNA, gone.id)
     with pytest.raises(NotFound, match=r"^files\[1\]: There is no file"):
-        await attach(database, kept.id, gone.id)
+        await add_message_with_files(database, kept.id, gone.id)
 
 
 async def test_content_is_not_deleted_under_a_file_that_is_being_added(
     files: Files, database: Database
 ) -> None:
-    last = await add(files)
+    last = await store_text_file(files)
     sha256 = hashlib.sha256(b"words").hexdigest()
     async with database.write() as connection:
         await files._ensure_content(connection, ANNA, sha256, b"words")
@@ -136,14 +138,14 @@ async def test_content_is_not_deleted_under_a_file_that_is_being_added(
         new = {**asdict(last), "id": "file_new", "tenant": ANNA, "sha256": sha256}
         await connection.execute(insert(file).values(**new))
     await deleting
-    assert await whole(files, "file_new") == b"words"
-    assert await counted(database) == (1, 1)
+    assert await read_whole_content(files, "file_new") == b"words"
+    assert await count_files_and_contents(database) == (1, 1)
 
 
 async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
     files: Files, database: Database
 ) -> None:
-    stored, said = await add(files), await discuss(database)
+    stored, said = await store_text_file(files), await create_discussion(database)
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
     async with database.write() as connection:
         await lock_files(connection, ANNA, [stored.id])
@@ -152,14 +154,14 @@ async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
         await add_message(connection, ANNA, new)
     with pytest.raises(Conflict):
         await deleting
-    assert await whole(files, stored.id) == b"words"
+    assert await read_whole_content(files, stored.id) == b"words"
 
 
 async def test_many_who_add_and_delete_at_once_leave_only_whole_files(
     files: Files, database: Database
 ) -> None:
-    last = await add(files)
+    last = await store_text_file(files)
     for _ in range(10):
-        _, last = await asyncio.gather(files.delete_file(ANNA, last.id), add(files))
-        assert await whole(files, last.id) == b"words"
-    assert await counted(database) == (1, 1)
+        _, last = await asyncio.gather(files.delete_file(ANNA, last.id), store_text_file(files))
+        assert await read_whole_content(files, last.id) == b"words"
+    assert await count_files_and_contents(database) == (1, 1)

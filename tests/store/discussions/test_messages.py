@@ -12,17 +12,17 @@ from moot.store.library.summaries import DiscussionSummaries
 from moot.store.schema import message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
 
-async def spoken(database: Database) -> tuple[str, list[Message]]:
-    await settle(database)
-    id = (await discuss(database, ANNA, "Why?", "Because.", "And?", "So.")).id
+async def create_messages(database: Database) -> tuple[str, list[Message]]:
+    await create_accounts(database)
+    id = (await create_discussion(database, ANNA, "Why?", "Because.", "And?", "So.")).id
     return id, list(await Discussions(database).list_messages(id))
 
 
 async def test_a_turn_is_found_by_the_id_of_any_of_its_versions(database: Database) -> None:
-    id, (_, answer, *_) = await spoken(database)
+    id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     async with database.read() as connection:
         for asked in (answer.id, edited.version_id or ""):
@@ -34,7 +34,7 @@ async def test_a_turn_is_found_by_the_id_of_any_of_its_versions(database: Databa
 
 
 async def test_what_failed_is_found_by_nobody(database: Database) -> None:
-    id, (_, answer, *_) = await spoken(database)
+    id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     async with database.write() as connection:
         failed = update(message).where(message.c.id == edited.version_id).values(status="failed")
@@ -45,7 +45,7 @@ async def test_what_failed_is_found_by_nobody(database: Database) -> None:
 
 
 async def test_later_versions_are_those_of_some_turns_or_all_until_a_number(database: Database) -> None:
-    id, said = await spoken(database)
+    id, said = await create_messages(database)
     edits = MessageEdits(database)
     numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised for one in said]
     async with database.read() as connection:
@@ -59,7 +59,7 @@ async def test_later_versions_are_those_of_some_turns_or_all_until_a_number(data
 
 
 async def test_only_the_words_that_are_shown_are_searched(database: Database) -> None:
-    id, (_, answer, *_) = await spoken(database)
+    id, (_, answer, *_) = await create_messages(database)
     await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     discussions = Discussions(database)
     assert (await discussions.list_discussions(ANNA, q="because")).discussions == ()
@@ -75,13 +75,13 @@ async def test_only_the_words_that_are_shown_are_searched(database: Database) ->
 
 
 async def test_versions_are_not_counted_as_heard(database: Database) -> None:
-    id, (_, answer, *_) = await spoken(database)
+    id, (_, answer, *_) = await create_messages(database)
     await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     assert await DiscussionSummaries(database).count_public_messages(id) == 4
 
 
 async def test_where_words_were_spoken_is_known(database: Database) -> None:
-    id, (_, answer, *_) = await spoken(database)
+    id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     discussions = Discussions(database)
     assert await discussions.origin_run(replace(answer, run="run_1")) == "run_1"

@@ -16,9 +16,9 @@ from moot.store.discussions.search import (
     search_words,
 )
 from moot.store.schema import discussion, message
-from tests.store.people import discuss, settle
+from tests.store.people import create_accounts, create_discussion
 
-FILLED = "so it was and so it is " * 50
+FILLER_TEXT = "so it was and so it is " * 50
 
 
 def test_it_is_where_the_longest_word_that_is_sought_begins_a_word() -> None:
@@ -35,7 +35,7 @@ def test_accents_and_marks_do_not_matter() -> None:
 
 
 def test_what_is_far_from_it_is_left_out_between_words() -> None:
-    found = make_excerpt(f"{FILLED}an owl {FILLED}", "owl")
+    found = make_excerpt(f"{FILLER_TEXT}an owl {FILLER_TEXT}", "owl")
     assert found == Excerpt(
         "… is so it was and so it is an ",
         "owl",
@@ -64,14 +64,14 @@ def test_it_is_short_and_on_one_line_whatever_is_sought_in_whatever(text: str, q
     assert "\n" not in whole
 
 
-SHOWN = {message.name: message.c.content, discussion.name: discussion.c.title}
+SEARCHED_COLUMNS = {message.name: message.c.content, discussion.name: discussion.c.title}
 
 
-async def found(database: Database, q: str, searched: Table = message) -> list[str]:
+async def search_texts(database: Database, q: str, target: Table = message) -> list[str]:
     query = (
-        select(SHOWN[searched.name])
-        .where(search_condition(database, searched, q))
-        .order_by(searched.c.number)
+        select(SEARCHED_COLUMNS[target.name])
+        .where(search_condition(database, target, q))
+        .order_by(target.c.number)
     )
     async with database.read() as connection:
         return list((await connection.execute(query)).scalars())
@@ -79,7 +79,7 @@ async def found(database: Database, q: str, searched: Table = message) -> list[s
 
 @pytest.fixture
 async def database(database: Database) -> Database:
-    await settle(database)
+    await create_accounts(database)
     return database
 
 
@@ -100,35 +100,37 @@ def test_whatever_is_typed_becomes_few_short_words_that_can_be_sent(q: str) -> N
 
 
 async def test_every_word_must_begin_a_word_of_the_text(database: Database) -> None:
-    await discuss(database, "tenant_anna", "A round table has no head.", "Everyone can see everyone.")
-    assert await found(database, "table") == ["A round table has no head."]
-    assert await found(database, "TAB rou") == ["A round table has no head."]
-    assert await found(database, "every") == ["Everyone can see everyone."]
-    assert await found(database, "table everyone") == []
-    assert await found(database, "able") == []
+    await create_discussion(
+        database, "tenant_anna", "A round table has no head.", "Everyone can see everyone."
+    )
+    assert await search_texts(database, "table") == ["A round table has no head."]
+    assert await search_texts(database, "TAB rou") == ["A round table has no head."]
+    assert await search_texts(database, "every") == ["Everyone can see everyone."]
+    assert await search_texts(database, "table everyone") == []
+    assert await search_texts(database, "able") == []
 
 
 async def test_titles_are_searched_by_themselves(database: Database) -> None:
-    await discuss(database, "tenant_anna", "nothing", title="On tables")
-    assert await found(database, "table", discussion) == ["On tables"]
-    assert await found(database, "nothing", discussion) == []
+    await create_discussion(database, "tenant_anna", "nothing", title="On tables")
+    assert await search_texts(database, "table", discussion) == ["On tables"]
+    assert await search_texts(database, "nothing", discussion) == []
 
 
 async def test_what_is_changed_or_gone_is_not_found_by_its_old_words(database: Database) -> None:
-    kept = await discuss(database, title="chairs")
-    gone = await discuss(database, title="chairs too")
+    kept = await create_discussion(database, title="chairs")
+    gone = await create_discussion(database, title="chairs too")
     async with database.write() as connection:
         await connection.execute(discussion.update().where(discussion.c.id == kept.id).values(title="stools"))
         await connection.execute(discussion.delete().where(discussion.c.id == gone.id))
-    assert await found(database, "chairs", discussion) == []
-    assert await found(database, "stools", discussion) == ["stools"]
+    assert await search_texts(database, "chairs", discussion) == []
+    assert await search_texts(database, "stools", discussion) == ["stools"]
 
 
 async def test_a_blank_search_finds_everything_and_one_of_marks_nothing(database: Database) -> None:
-    await discuss(database, "tenant_anna", "one", "two")
-    assert await found(database, " \t") == ["one", "two"]
-    assert await found(database, "\0") == ["one", "two"]
-    assert await found(database, '"*:') == []
+    await create_discussion(database, "tenant_anna", "one", "two")
+    assert await search_texts(database, " \t") == ["one", "two"]
+    assert await search_texts(database, "\0") == ["one", "two"]
+    assert await search_texts(database, '"*:') == []
 
 
 @pytest.mark.parametrize(
@@ -160,8 +162,8 @@ async def test_a_blank_search_finds_everything_and_one_of_marks_nothing(database
     ],
 )
 async def test_odd_searches_are_only_words(database: Database, q: str) -> None:
-    await discuss(database, "tenant_anna", "one")
-    assert await found(database, q) == []
+    await create_discussion(database, "tenant_anna", "one")
+    assert await search_texts(database, q) == []
 
 
 @pytest.mark.parametrize(
@@ -180,13 +182,13 @@ async def test_odd_searches_are_only_words(database: Database, q: str) -> None:
     ],
 )
 async def test_words_with_marks_in_them_are_found(database: Database, said: str, q: str) -> None:
-    await discuss(database, "tenant_anna", said, "something else")
-    assert await found(database, q) == [said]
+    await create_discussion(database, "tenant_anna", said, "something else")
+    assert await search_texts(database, q) == [said]
 
 
 async def test_who_says_a_word_often_is_more_relevant(database: Database) -> None:
     long = "chairs and stools and benches and sofas and more besides"
-    await discuss(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
+    await create_discussion(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
     found = rank_matches(database, message, "table")
     query = select(message.c.content).join(found, found.c.number == message.c.number)
     async with database.read() as connection:

@@ -9,73 +9,77 @@ from moot.store.discussions.edits import MessageEdits
 from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnapshots
 from moot.store.schema import message
 from moot.types.discussions import Discussion
-from tests.store.debating import Pen, brief, first_debate, turn
-from tests.store.people import ANNA, discuss, settle
-from tests.store.running import WORKER, claimed, employ, start
+from tests.store.debating import RunWriter, make_instructions, make_turn, prepare_leased_debate
+from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.store.running import WORKER, create_leased_run, create_run, register_workers
 
-SAID = ("Why?", "Because.", "And then?", "Nothing.")
+MESSAGES = ("Why?", "Because.", "And then?", "Nothing.")
 
 
 @pytest.fixture
-async def table(database: Database) -> Discussion:
-    await settle(database)
-    await employ(database, WORKER)
-    await discuss(database, ANNA, "Elsewhere?")
-    return await discuss(database, ANNA, *SAID)
+async def discussion(database: Database) -> Discussion:
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    await create_discussion(database, ANNA, "Elsewhere?")
+    return await create_discussion(database, ANNA, *MESSAGES)
 
 
-async def words(database: Database, snapshot: DiscussionSnapshot) -> list[str]:
+async def snapshot_contents(database: Database, snapshot: DiscussionSnapshot) -> list[str]:
     return [
         turn.current.content
         for turn in await DiscussionSnapshots(database).read_turns(snapshot, snapshot.turn_numbers)
     ]
 
 
-async def edit(database: Database, table: Discussion, place: int, words: str) -> int:
+async def edit_message_at(database: Database, discussion: Discussion, position: int, content: str) -> int:
     """Put other words in the place of what was said, and return the number of that."""
-    turn = (await Discussions(database).list_messages(table.id))[place]
-    return (await MessageEdits(database).edit_message(ANNA, table.id, turn.id, words)).revised or 0
+    turn = (await Discussions(database).list_messages(discussion.id))[position]
+    return (await MessageEdits(database).edit_message(ANNA, discussion.id, turn.id, content)).revised or 0
 
 
-async def test_turns_are_read_some_at_a_time_in_their_order(database: Database, table: Discussion) -> None:
-    now = await DiscussionSnapshots(database).take_snapshot(table.id, ())
-    assert await words(database, now) == list(SAID)
+async def test_turns_are_read_some_at_a_time_in_their_order(
+    database: Database, discussion: Discussion
+) -> None:
+    now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
+    assert await snapshot_contents(database, now) == list(MESSAGES)
     middle = await DiscussionSnapshots(database).read_turns(now, now.turn_numbers[1:3])
     assert [turn.current.content for turn in middle] == ["Because.", "And then?"]
 
 
-async def test_a_turn_is_read_as_the_version_that_was_current(database: Database, table: Discussion) -> None:
-    before = await DiscussionSnapshots(database).take_snapshot(table.id, ())
-    number = await edit(database, table, 0, "How?")
-    after = await DiscussionSnapshots(database).take_snapshot(table.id, ())
-    await edit(database, table, 0, "Who?")
+async def test_a_turn_is_read_as_the_version_that_was_current(
+    database: Database, discussion: Discussion
+) -> None:
+    before = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
+    number = await edit_message_at(database, discussion, 0, "How?")
+    after = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
+    await edit_message_at(database, discussion, 0, "Who?")
     assert (after.turn_numbers, after.visible_until) == (before.turn_numbers, number)
-    assert (await words(database, before))[0] == "Why?"
-    assert await words(database, after) == ["How?", *SAID[1:]]
+    assert (await snapshot_contents(database, before))[0] == "Why?"
+    assert await snapshot_contents(database, after) == ["How?", *MESSAGES[1:]]
     (turn,) = await DiscussionSnapshots(database).read_turns(after, after.turn_numbers[:1])
     assert [one.content for one in turn.other_versions] == ["Why?"]
 
 
 async def test_what_is_said_later_is_no_part_of_it_and_what_is_deleted_is_left_out(
-    database: Database, table: Discussion
+    database: Database, discussion: Discussion
 ) -> None:
-    now = await DiscussionSnapshots(database).take_snapshot(table.id, ())
-    await start(database, table, words="And on?")
+    now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
+    await create_run(database, discussion, question="And on?")
     async with database.write() as connection:
         await connection.execute(delete(message).where(message.c.number == now.turn_numbers[1]))
-    assert await words(database, now) == ["Why?", "And then?", "Nothing."]
+    assert await snapshot_contents(database, now) == ["Why?", "And then?", "Nothing."]
 
 
-async def test_what_people_are_not_shown_is_no_turn(database: Database, table: Discussion) -> None:
-    held = await claimed(database, table)
-    await Pen(database, held).keep([brief(held, "alpha", "answer", None)])
-    assert await words(database, await DiscussionSnapshots(database).take_snapshot(table.id, ())) == list(
-        SAID
-    )
+async def test_what_people_are_not_shown_is_no_turn(database: Database, discussion: Discussion) -> None:
+    held = await create_leased_run(database, discussion)
+    await RunWriter(database, held).write_records([make_instructions(held, "alpha", "answer", None)])
+    assert await snapshot_contents(
+        database, await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
+    ) == list(MESSAGES)
 
 
-async def test_nothing_was_said_where_there_is_nothing(database: Database, table: Discussion) -> None:
-    empty = await discuss(database)
+async def test_nothing_was_said_where_there_is_nothing(database: Database, discussion: Discussion) -> None:
+    empty = await create_discussion(database)
     assert await DiscussionSnapshots(database).take_snapshot(empty.id, ()) == DiscussionSnapshot(
         empty.id, (), 0
     )
@@ -83,7 +87,7 @@ async def test_nothing_was_said_where_there_is_nothing(database: Database, table
 
 
 async def test_who_speaks_at_the_same_time_is_told_in_the_order_of_the_seats(database: Database) -> None:
-    run, held = await first_debate(database)
+    run, held = await prepare_leased_debate(database)
     spoke = [
         ("gamma", "initial"),
         ("alpha", "initial"),
@@ -92,9 +96,9 @@ async def test_who_speaks_at_the_same_time_is_told_in_the_order_of_the_seats(dat
         ("alpha", "debate"),
     ]
     for who, stage in spoke:
-        await Pen(database, held).keep([turn(held, who, stage)])
+        await RunWriter(database, held).write_records([make_turn(held, who, stage)])
     now = await DiscussionSnapshots(database).take_snapshot(run.discussion, ("alpha", "beta", "gamma"))
     told = ["alpha in initial", "beta in initial", "gamma in initial", "alpha in debate", "beta in debate"]
-    assert await words(database, now) == ["Why?", *told]
+    assert await snapshot_contents(database, now) == ["Why?", *told]
     some = await DiscussionSnapshots(database).read_turns(now, now.turn_numbers[2:4])
     assert [turn.current.content for turn in some] == told[1:3]

@@ -13,25 +13,25 @@ from moot.store.runs.event_log import EventLog
 from moot.store.schema import message as messages
 from moot.store.schema import persona as personas_table
 from moot.types.errors import Conflict, NotFound
-from moot.types.evaluations import Acceptance, Trial
+from moot.types.evaluations import AppliedImprovement, Evaluation
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.store.people import ANNA, BERT, discuss
-from tests.store.running import OTHER, WORKER, answer, first_run
-from tests.types.test_evaluations import attempt, trial
+from tests.store.people import ANNA, BERT, create_discussion
+from tests.store.running import OTHER_WORKER, WORKER, make_answer, prepare_leased_run
+from tests.types.test_evaluations import make_evaluation, make_round
 
 
-async def kept(database: Database, *passed: bool) -> Trial:
+async def add_evaluation_of_answer(database: Database, *verdicts: bool) -> Evaluation:
     """Keep a trial of an answer."""
-    claim = await first_run(database)
-    said = answer(claim)
+    claim = await prepare_leased_run(database)
+    said = make_answer(claim)
     await EventLog(database).write_entries([EventLogEntry(claim, 1, [], RunRecords([said]))])
-    new = replace(trial(*passed), message=said.id)
+    new = replace(make_evaluation(*verdicts), message=said.id)
     await Evaluations(database).add_evaluation(ANNA, new)
     return new
 
 
 async def test_a_trial_is_read_as_it_was_kept(database: Database) -> None:
-    new = await kept(database, True, False)
+    new = await add_evaluation_of_answer(database, True, False)
     trials = Evaluations(database)
     assert await trials.get_evaluation(ANNA, new.id) == new
     newer = replace(new, id="trial_2")
@@ -40,12 +40,12 @@ async def test_a_trial_is_read_as_it_was_kept(database: Database) -> None:
 
 
 async def test_anothers_is_not_there(database: Database) -> None:
-    new = await kept(database, True)
+    new = await add_evaluation_of_answer(database, True)
     trials = Evaluations(database)
     for doing in (
         trials.get_evaluation(BERT, new.id),
         trials.acquire_evaluation(BERT, new.id, WORKER),
-        trials.add_round(BERT, new.id, WORKER, attempt(True)),
+        trials.add_round(BERT, new.id, WORKER, make_round(True)),
     ):
         with pytest.raises(NotFound):
             await doing
@@ -53,42 +53,42 @@ async def test_anothers_is_not_there(database: Database) -> None:
 
 
 async def test_a_round_is_there_at_once_and_better_only_if_it_is(database: Database) -> None:
-    new = await kept(database, True, False)
+    new = await add_evaluation_of_answer(database, True, False)
     trials = Evaluations(database)
     await trials.acquire_evaluation(ANNA, new.id, WORKER)
-    await trials.add_round(ANNA, new.id, WORKER, attempt(False, True))
-    now = await trials.add_round(ANNA, new.id, WORKER, attempt(True, True))
+    await trials.add_round(ANNA, new.id, WORKER, make_round(False, True))
+    now = await trials.add_round(ANNA, new.id, WORKER, make_round(True, True))
     assert [one.better for one in now.rounds] == [False, True]
     assert await trials.get_evaluation(ANNA, new.id) == now
 
 
 async def test_one_holds_it_at_a_time(database: Database) -> None:
-    new = await kept(database, False)
+    new = await add_evaluation_of_answer(database, False)
     trials = Evaluations(database)
     await trials.acquire_evaluation(ANNA, new.id, WORKER)
     await trials.acquire_evaluation(ANNA, new.id, WORKER)  # after it was started anew
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.acquire_evaluation(ANNA, new.id, OTHER)
+        await trials.acquire_evaluation(ANNA, new.id, OTHER_WORKER)
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.add_round(ANNA, new.id, OTHER, attempt(True))
-    await trials.release_evaluation(ANNA, new.id, OTHER)
+        await trials.add_round(ANNA, new.id, OTHER_WORKER, make_round(True))
+    await trials.release_evaluation(ANNA, new.id, OTHER_WORKER)
     with pytest.raises(Conflict, match="being improved already"):
-        await trials.acquire_evaluation(ANNA, new.id, OTHER)
+        await trials.acquire_evaluation(ANNA, new.id, OTHER_WORKER)
     await trials.release_evaluation(ANNA, new.id, WORKER)
-    assert await trials.acquire_evaluation(ANNA, new.id, OTHER) == new
+    assert await trials.acquire_evaluation(ANNA, new.id, OTHER_WORKER) == new
 
 
 async def test_of_many_who_want_to_hold_it_one_does(database: Database) -> None:
-    new = await kept(database, False)
+    new = await add_evaluation_of_answer(database, False)
     came = await asyncio.gather(
-        *(Evaluations(database).acquire_evaluation(ANNA, new.id, who) for who in (WORKER, OTHER)),
+        *(Evaluations(database).acquire_evaluation(ANNA, new.id, who) for who in (WORKER, OTHER_WORKER)),
         return_exceptions=True,
     )
-    assert sorted(isinstance(one, Trial) for one in came) == [False, True]
+    assert sorted(isinstance(one, Evaluation) for one in came) == [False, True]
 
 
 async def test_it_goes_with_its_answer(database: Database) -> None:
-    new = await kept(database, False)
+    new = await add_evaluation_of_answer(database, False)
     await Evaluations(database).acquire_evaluation(ANNA, new.id, WORKER)
     async with database.write() as connection:
         await connection.execute(delete(messages).where(messages.c.id == new.message))
@@ -97,8 +97,8 @@ async def test_it_goes_with_its_answer(database: Database) -> None:
     await Evaluations(database).release_evaluation(ANNA, new.id, WORKER)  # which is no mistake
 
 
-NEW = PersonaDraft(name="Alpha", description="You name sources.")
-MADE = Acceptance(
+NEW_PERSONA = PersonaDraft(name="Alpha", description="You name sources.")
+APPLIED_WITH_NEW_PERSONA = AppliedImprovement(
     persona="",
     field="description",
     before="",
@@ -109,86 +109,98 @@ MADE = Acceptance(
 )
 
 
-async def played(database: Database, trial: Trial) -> tuple[str, str | None]:
+async def discussion_and_persona(database: Database, evaluation: Evaluation) -> tuple[str, str | None]:
     """Say which discussion an answer is in, and what Alpha plays there."""
-    message = await Discussions(database).find_message(ANNA, trial.message)
+    message = await Discussions(database).find_message(ANNA, evaluation.message)
     now = await Discussions(database).get_discussion(ANNA, message.discussion)
     return now.id, now.participants[0].persona
 
 
-async def count(database: Database) -> int:
+async def count_personas(database: Database) -> int:
     async with database.read() as connection:
         return int((await connection.execute(select(func.count()).select_from(personas_table))).scalar_one())
 
 
 async def test_accepting_at_the_same_time_makes_one_persona(database: Database) -> None:
-    trial = await kept(database, False)
+    trial = await add_evaluation_of_answer(database, False)
     accepted = await asyncio.gather(
         *(
-            AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
+            AppliedImprovements(database, WORKER).apply_improvement(
+                ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA
+            )
             for _ in range(3)
         )
     )
     assert accepted[0] == accepted[1] == accepted[2]
-    assert await count(database) == 1
-    assert (await played(database, trial))[1] == accepted[0].acceptance.persona  # type: ignore[union-attr]
+    assert await count_personas(database) == 1
+    assert (await discussion_and_persona(database, trial))[1] == accepted[0].acceptance.persona  # type: ignore[union-attr]
 
 
 async def test_nothing_is_left_behind_where_it_cannot_be_accepted(database: Database) -> None:
-    trial = await kept(database, False)
+    trial = await add_evaluation_of_answer(database, False)
     with pytest.raises(Conflict, match="another part"):
         await AppliedImprovements(database, WORKER).apply_improvement(
-            ANNA, trial.id, replace(MADE, replaced="persona_0"), NEW
+            ANNA, trial.id, replace(APPLIED_WITH_NEW_PERSONA, replaced="persona_0"), NEW_PERSONA
         )
-    assert await count(database) == 0
+    assert await count_personas(database) == 0
     with pytest.raises(NotFound):
-        await AppliedImprovements(database, WORKER).apply_improvement(BERT, trial.id, MADE, NEW)
+        await AppliedImprovements(database, WORKER).apply_improvement(
+            BERT, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA
+        )
 
 
 async def test_it_waits_for_whoever_improves_it(database: Database) -> None:
-    trial = await kept(database, False)
-    await Evaluations(database).acquire_evaluation(ANNA, trial.id, OTHER)
+    trial = await add_evaluation_of_answer(database, False)
+    await Evaluations(database).acquire_evaluation(ANNA, trial.id, OTHER_WORKER)
     with pytest.raises(Conflict, match="being improved"):
-        await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
+        await AppliedImprovements(database, WORKER).apply_improvement(
+            ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA
+        )
 
 
 async def test_a_persona_that_others_play_by_now_outlives_an_undo(database: Database) -> None:
-    trial = await kept(database, False)
+    trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (await acceptances.apply_improvement(ANNA, trial.id, MADE, NEW)).acceptance
+    done = (
+        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
+    ).acceptance
     assert done is not None
-    other = await discuss(database)
+    other = await create_discussion(database)
     await Discussions(database).update_discussion(ANNA, other.id, {"persona": done.persona})
     await acceptances.undo_improvement(ANNA, trial.id)
-    assert (await played(database, trial))[1] is None
-    assert await count(database) == 1
+    assert (await discussion_and_persona(database, trial))[1] is None
+    assert await count_personas(database) == 1
 
 
 async def test_a_made_persona_that_was_changed_is_not_undone(database: Database) -> None:
-    trial = await kept(database, False)
+    trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
-    done = (await acceptances.apply_improvement(ANNA, trial.id, MADE, NEW)).acceptance
+    done = (
+        await acceptances.apply_improvement(ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA)
+    ).acceptance
     assert done is not None
     await Personas(database, ()).update_persona(ANNA, done.persona, PersonaChange(description="You shout."))
     with pytest.raises(Conflict, match="stays as it is"):
         await acceptances.undo_improvement(ANNA, trial.id)
-    assert (await played(database, trial))[1] == done.persona
+    assert (await discussion_and_persona(database, trial))[1] == done.persona
 
 
 async def test_anothers_persona_is_never_changed(database: Database) -> None:
-    trial = await kept(database, False)
+    trial = await add_evaluation_of_answer(database, False)
     theirs = await Personas(database, ()).create_persona(
         BERT, PersonaDraft(name="Bo", description="You count.")
     )
-    wanted = replace(MADE, made=False, persona=theirs.id, before="You count.")
+    wanted = replace(APPLIED_WITH_NEW_PERSONA, made=False, persona=theirs.id, before="You count.")
     with pytest.raises(Conflict, match="changed or deleted"):
         await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, wanted, None)
     assert await Personas(database, ()).get_persona(BERT, theirs.id) == theirs
 
 
 async def test_what_was_accepted_is_not_improved_any_more(database: Database) -> None:
-    trial = await kept(database, False)
-    await AppliedImprovements(database, WORKER).apply_improvement(ANNA, trial.id, MADE, NEW)
+    trial = await add_evaluation_of_answer(database, False)
+    await AppliedImprovements(database, WORKER).apply_improvement(
+        ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA
+    )
     with pytest.raises(Conflict, match="accepted already"):
         await Evaluations(database).acquire_evaluation(ANNA, trial.id, WORKER)
     await AppliedImprovements(database, WORKER).undo_improvement(ANNA, trial.id)

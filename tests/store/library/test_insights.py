@@ -8,30 +8,30 @@ from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects
 from moot.types.errors import NotFound, UsageError
 from moot.types.projects import Project, ProjectDraft
-from tests.store.finding import insight
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.finding import make_insight
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
 
 @pytest.fixture
 async def insights(database: Database) -> Insights:
-    await settle(database)
+    await create_accounts(database)
     return Insights(database)
 
 
 @pytest.fixture
-async def moot(insights: Insights, database: Database) -> Project:
+async def sample_project(insights: Insights, database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 async def test_an_export_is_kept_with_its_discussion(
-    insights: Insights, moot: Project, database: Database
+    insights: Insights, sample_project: Project, database: Database
 ) -> None:
-    about = await discuss(database, ANNA, "Hello", project=moot.id)
-    pain = insight("It wobbles")
-    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, [pain, insight("Wedge it")])
+    about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
+    pain = make_insight("It wobbles")
+    kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, [pain, make_insight("Wedge it")])
     assert [(one.title, one.discussion, one.project) for one in kept] == [
-        ("It wobbles", about.id, moot.id),
-        ("Wedge it", about.id, moot.id),
+        ("It wobbles", about.id, sample_project.id),
+        ("Wedge it", about.id, sample_project.id),
     ]
     assert await insights.discussion_insights(ANNA, about.id) == kept
     stored = await Discussions(database).get_discussion(ANNA, about.id)
@@ -41,54 +41,61 @@ async def test_an_export_is_kept_with_its_discussion(
 
 
 async def test_exporting_again_replaces(insights: Insights, database: Database) -> None:
-    about, other = await discuss(database, ANNA, "Hello"), await discuss(database, ANNA, "Hello")
-    await insights.save_export(ANNA, other.id, "Else.", 0.1, [insight("Other")])
-    await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Old")])
-    await insights.save_export(ANNA, about.id, "We met again.", 0.9, [insight("New")])
+    about, other = (
+        await create_discussion(database, ANNA, "Hello"),
+        await create_discussion(database, ANNA, "Hello"),
+    )
+    await insights.save_export(ANNA, other.id, "Else.", 0.1, [make_insight("Other")])
+    await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Old")])
+    await insights.save_export(ANNA, about.id, "We met again.", 0.9, [make_insight("New")])
     assert [one.title for one in await insights.discussion_insights(ANNA, about.id)] == ["New"]
     assert [one.title for one in await insights.discussion_insights(ANNA, other.id)] == ["Other"]
 
 
 async def test_two_exports_at_once_do_not_double(insights: Insights, database: Database) -> None:
-    about = await discuss(database, ANNA, "Hello")
-    exports = ([insight(f"{n}a"), insight(f"{n}b")] for n in range(4))
+    about = await create_discussion(database, ANNA, "Hello")
+    exports = ([make_insight(f"{n}a"), make_insight(f"{n}b")] for n in range(4))
     await asyncio.gather(*(insights.save_export(ANNA, about.id, "We met.", 0.8, found) for found in exports))
     assert len(await insights.discussion_insights(ANNA, about.id)) == 2
 
 
 async def test_an_export_is_kept_whole_or_not_at_all(insights: Insights, database: Database) -> None:
-    about = await discuss(database, ANNA, "Hello")
-    await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
-    twice = insight("Twice")
+    about = await create_discussion(database, ANNA, "Hello")
+    await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
+    twice = make_insight("Twice")
     with pytest.raises(Exception, match=r"(?i)unique"):
         await insights.save_export(ANNA, about.id, "Broken.", 0.1, [twice, twice])
     assert [one.title for one in await insights.discussion_insights(ANNA, about.id)] == ["Kept"]
     assert (await Discussions(database).get_discussion(ANNA, about.id)).summary == "We met."
 
 
-async def test_insights_are_their_tenants(insights: Insights, moot: Project, database: Database) -> None:
-    about = await discuss(database, ANNA, "Hello", project=moot.id)
-    (kept,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight("Kept")])
+async def test_insights_are_their_tenants(
+    insights: Insights, sample_project: Project, database: Database
+) -> None:
+    about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
+    (kept,) = await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
     with pytest.raises(NotFound):
         await insights.save_export(BERT, about.id, "Mine.", 0.1, [])
     with pytest.raises(NotFound):
         await insights.discussion_insights(BERT, about.id)
-    assert (await insights.project_insights(BERT, moot.id)).insights == ()
-    assert await insights.score_by_words(BERT, moot.id, "kept") == {}
+    assert (await insights.project_insights(BERT, sample_project.id)).insights == ()
+    assert await insights.score_by_words(BERT, sample_project.id, "kept") == {}
     assert await insights.insights_by_ids(BERT, [kept.id]) == ()
-    assert (await insights.project_insights(ANNA, moot.id)).insights == (kept,)
+    assert (await insights.project_insights(ANNA, sample_project.id)).insights == (kept,)
 
 
 async def test_pages_of_a_project_are_newest_first(
-    insights: Insights, moot: Project, database: Database
+    insights: Insights, sample_project: Project, database: Database
 ) -> None:
     for name in ("a", "b", "c"):
-        about = await discuss(database, ANNA, "Hello", project=moot.id)
-        await insights.save_export(ANNA, about.id, "We met.", 0.8, [insight(f"{name}1"), insight(f"{name}2")])
+        about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
+        await insights.save_export(
+            ANNA, about.id, "We met.", 0.8, [make_insight(f"{name}1"), make_insight(f"{name}2")]
+        )
     titles: list[str] = []
     cursor: str | None = None
     while True:
-        page = await insights.project_insights(ANNA, moot.id, cursor=cursor, limit=4)
+        page = await insights.project_insights(ANNA, sample_project.id, cursor=cursor, limit=4)
         titles += [one.title for one in page.insights]
         cursor = page.next
         if cursor is None:
@@ -97,26 +104,26 @@ async def test_pages_of_a_project_are_newest_first(
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1" * 19, "\0"])
-async def test_a_strange_cursor_is_refused(insights: Insights, moot: Project, cursor: str) -> None:
+async def test_a_strange_cursor_is_refused(insights: Insights, sample_project: Project, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
-        await insights.project_insights(ANNA, moot.id, cursor=cursor)
+        await insights.project_insights(ANNA, sample_project.id, cursor=cursor)
 
 
 async def test_words_are_found_in_title_detail_and_suggestion(
-    insights: Insights, moot: Project, database: Database
+    insights: Insights, sample_project: Project, database: Database
 ) -> None:
-    about = await discuss(database, ANNA, "Hello", project=moot.id)
+    about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
     found = [
-        insight("A table wobbles", "The floor is uneven and old, the legs are not, and so on it goes."),
-        insight("Chairs", "They stand at the table."),
-        insight("Lamps", "They hang.", suggestion="Hang one above the table."),
-        insight("Doors", "They close."),
+        make_insight("A table wobbles", "The floor is uneven and old, the legs are not, and so on it goes."),
+        make_insight("Chairs", "They stand at the table."),
+        make_insight("Lamps", "They hang.", suggestion="Hang one above the table."),
+        make_insight("Doors", "They close."),
     ]
     kept = await insights.save_export(ANNA, about.id, "We met.", 0.8, found)
-    scores = await insights.score_by_words(ANNA, moot.id, "tab")
+    scores = await insights.score_by_words(ANNA, sample_project.id, "tab")
     assert set(scores) == {one.id for one in kept[:3]}
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
-    assert list(await insights.score_by_words(ANNA, moot.id, "table uneven")) == [kept[0].id]
+    assert list(await insights.score_by_words(ANNA, sample_project.id, "table uneven")) == [kept[0].id]
     for nothing in ("", "*", "\0"):
-        assert await insights.score_by_words(ANNA, moot.id, nothing) == {}
+        assert await insights.score_by_words(ANNA, sample_project.id, nothing) == {}
     assert await insights.insights_by_ids(ANNA, [kept[3].id, "gone", kept[0].id]) == (kept[3], kept[0])

@@ -10,9 +10,9 @@ from moot.store.schema import consolidation
 from moot.types.errors import NotFound
 from moot.types.knowledge import ExtractedPattern
 from moot.types.projects import Project, ProjectDraft
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
-PAIN = ExtractedPattern(
+PAIN_PATTERN = ExtractedPattern(
     kind="pain",
     title="It wobbles",
     description="Every table does.",
@@ -21,7 +21,7 @@ PAIN = ExtractedPattern(
     severity="high",
     tags=("legs", "floors"),
 )
-SUCCESS = ExtractedPattern(
+SUCCESS_PATTERN = ExtractedPattern(
     kind="success",
     title="Everyone sees everyone",
     description="Always.",
@@ -34,87 +34,93 @@ SUCCESS = ExtractedPattern(
 
 @pytest.fixture
 async def consolidations(database: Database) -> Consolidations:
-    await settle(database)
+    await create_accounts(database)
     return Consolidations(database)
 
 
 @pytest.fixture
-async def moot(consolidations: Consolidations, database: Database) -> Project:
+async def sample_project(consolidations: Consolidations, database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 async def test_patterns_are_kept_most_frequent_first_and_only_pains_are_severe(
-    consolidations: Consolidations, moot: Project
+    consolidations: Consolidations, sample_project: Project
 ) -> None:
-    started = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+    started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     assert started.status == "running"
-    done = await consolidations.complete_consolidation(ANNA, started, "scripted/other", [PAIN, SUCCESS])
+    done = await consolidations.complete_consolidation(
+        ANNA, started, "scripted/other", [PAIN_PATTERN, SUCCESS_PATTERN]
+    )
     assert (done.status, done.model) == ("completed", "scripted/other")
     assert [(one.title, one.severity) for one in done.patterns] == [
         ("Everyone sees everyone", None),
         ("It wobbles", "high"),
     ]
     assert done.patterns[1].evidence == ("the first", "the second")
-    assert await consolidations.newest_completed_consolidation(ANNA, moot.id) == done
-    assert await consolidations.newest_consolidation(ANNA, moot.id) == done
+    assert await consolidations.newest_completed_consolidation(ANNA, sample_project.id) == done
+    assert await consolidations.newest_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_what_failed_or_runs_does_not_count(consolidations: Consolidations, moot: Project) -> None:
-    assert await consolidations.newest_consolidation(ANNA, moot.id) is None
+async def test_what_failed_or_runs_does_not_count(
+    consolidations: Consolidations, sample_project: Project
+) -> None:
+    assert await consolidations.newest_consolidation(ANNA, sample_project.id) is None
     done = await consolidations.complete_consolidation(
         ANNA,
-        await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo"),
+        await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo"),
         "scripted/echo",
-        [PAIN],
+        [PAIN_PATTERN],
     )
     await consolidations.fail_consolidation(
-        ANNA, await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo"), "It broke."
+        ANNA, await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo"), "It broke."
     )
-    newest = await consolidations.newest_consolidation(ANNA, moot.id)
+    newest = await consolidations.newest_consolidation(ANNA, sample_project.id)
     assert newest is not None
     assert (newest.status, newest.fault, newest.patterns) == ("failed", "It broke.", ())
-    running = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
-    assert await consolidations.newest_consolidation(ANNA, moot.id) == running
-    assert await consolidations.newest_completed_consolidation(ANNA, moot.id) == done
+    running = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
+    assert await consolidations.newest_consolidation(ANNA, sample_project.id) == running
+    assert await consolidations.newest_completed_consolidation(ANNA, sample_project.id) == done
 
 
 async def test_one_that_a_dead_process_left_has_failed(
-    consolidations: Consolidations, moot: Project, database: Database
+    consolidations: Consolidations, sample_project: Project, database: Database
 ) -> None:
-    left = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+    left = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     async with database.write() as connection:
         long_ago = time.time() - ABANDONED_AFTER_SECONDS - 1
         await connection.execute(update(consolidation).values(created_at=long_ago))
-    found = await consolidations.newest_consolidation(ANNA, moot.id)
+    found = await consolidations.newest_consolidation(ANNA, sample_project.id)
     assert found is not None
     assert (found.id, found.status) == (left.id, "failed")
     assert "start it again" in (found.fault or "")
 
 
-async def test_what_is_completed_fails_no_more(consolidations: Consolidations, moot: Project) -> None:
-    started = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
-    done = await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN])
+async def test_what_is_completed_fails_no_more(
+    consolidations: Consolidations, sample_project: Project
+) -> None:
+    started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
+    done = await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN_PATTERN])
     with pytest.raises(NotFound):
         await consolidations.fail_consolidation(ANNA, started, "Whoever waited left.")
-    assert await consolidations.newest_consolidation(ANNA, moot.id) == done
+    assert await consolidations.newest_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_they_are_their_tenants(consolidations: Consolidations, moot: Project) -> None:
-    started = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
+async def test_they_are_their_tenants(consolidations: Consolidations, sample_project: Project) -> None:
+    started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     with pytest.raises(NotFound):
-        await consolidations.start_consolidation(BERT, moot.id, "scripted/echo")
+        await consolidations.start_consolidation(BERT, sample_project.id, "scripted/echo")
     with pytest.raises(NotFound):
-        await consolidations.complete_consolidation(BERT, started, "scripted/echo", [PAIN])
+        await consolidations.complete_consolidation(BERT, started, "scripted/echo", [PAIN_PATTERN])
     with pytest.raises(NotFound):
         await consolidations.fail_consolidation(BERT, started, "No.")
-    assert await consolidations.newest_consolidation(BERT, moot.id) is None
-    assert await consolidations.newest_consolidation(ANNA, moot.id) == started
+    assert await consolidations.newest_consolidation(BERT, sample_project.id) is None
+    assert await consolidations.newest_consolidation(ANNA, sample_project.id) == started
 
 
 async def test_a_project_that_went_away_meanwhile_takes_its_consolidation_along(
-    consolidations: Consolidations, moot: Project, database: Database
+    consolidations: Consolidations, sample_project: Project, database: Database
 ) -> None:
-    started = await consolidations.start_consolidation(ANNA, moot.id, "scripted/echo")
-    await Projects(database).delete_project(ANNA, moot.id)
+    started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
+    await Projects(database).delete_project(ANNA, sample_project.id)
     with pytest.raises(NotFound, match="gone"):
-        await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN])
+        await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN_PATTERN])

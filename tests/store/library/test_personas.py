@@ -8,7 +8,7 @@ from moot.store.library.personas import Personas
 from moot.store.schema import persona_use
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft
-from tests.store.people import ANNA, BERT, settle
+from tests.store.people import ANNA, BERT, create_accounts
 
 SCEPTIC = Persona(
     id="shipped_sceptic",
@@ -29,7 +29,7 @@ SCEPTIC = Persona(
 
 @pytest.fixture
 async def personas(database: Database) -> Personas:
-    await settle(database)
+    await create_accounts(database)
     return Personas(database, [SCEPTIC])
 
 

@@ -11,22 +11,22 @@ from moot.store.schema import message as messages
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.knowledge import DiscussionSummary
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
 CHARGE = Charge(purpose="recap", model="a/b", usage=Usage(1, 2), cost=0.5)
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1", run="run_1")
 
 
-async def a_recap(database: Database) -> DiscussionSummary:
-    await settle(database)
-    about = await discuss(database, ANNA, "Round?", "Round.")
+async def make_summary(database: Database) -> DiscussionSummary:
+    await create_accounts(database)
+    about = await create_discussion(database, ANNA, "Round?", "Round.")
     return DiscussionSummary(
         id="recap_1", discussion=about.id, points=("a", "b", "c"), messages=2, model="a/b", created_at=1.0
     )
 
 
 async def test_the_newest_counts_and_older_ones_stay(database: Database) -> None:
-    old = await a_recap(database)
+    old = await make_summary(database)
     new = replace(old, id="recap_2", created_at=2.0)
     recaps = DiscussionSummaries(database)
     assert await recaps.newest_summary(ANNA, old.discussion) is None
@@ -40,14 +40,14 @@ async def test_the_newest_counts_and_older_ones_stay(database: Database) -> None
 
 
 async def test_it_is_paid_with_being_kept(database: Database) -> None:
-    await DiscussionSummaries(database).save_summary(PAYER, await a_recap(database), CHARGE)
+    await DiscussionSummaries(database).save_summary(PAYER, await make_summary(database), CHARGE)
     async with database.read() as connection:
         (row,) = await connection.execute(select(charges))
     assert (row.purpose, row.run, row.cost) == ("recap", "run_1", 0.5)
 
 
 async def test_anothers_is_not_there(database: Database) -> None:
-    new = await a_recap(database)
+    new = await make_summary(database)
     await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
     assert await DiscussionSummaries(database).newest_summary(BERT, new.discussion) is None
     assert await DiscussionSummaries(database).summaries_by_ids(BERT, [new.id]) == {}
@@ -55,15 +55,15 @@ async def test_anothers_is_not_there(database: Database) -> None:
 
 
 async def test_it_goes_with_its_discussion(database: Database) -> None:
-    new = await a_recap(database)
+    new = await make_summary(database)
     await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
     await Discussions(database).delete_discussion(ANNA, new.discussion)
     assert await DiscussionSummaries(database).summaries_by_ids(ANNA, [new.id]) == {}
 
 
 async def test_discussions_are_found_by_title_the_newest_first(database: Database) -> None:
-    await settle(database)
-    old, _, new = [await discuss(database, title=title) for title in ("Tables", "Chairs", "tables")]
+    await create_accounts(database)
+    old, _, new = [await create_discussion(database, title=title) for title in ("Tables", "Chairs", "tables")]
     fits = "tables".__eq__
     assert await DiscussionSummaries(database).find_by_title(ANNA, lambda title: fits(title.casefold())) == [
         new.id,
@@ -72,8 +72,8 @@ async def test_discussions_are_found_by_title_the_newest_first(database: Databas
 
 
 async def test_only_what_everybody_could_hear_is_counted(database: Database) -> None:
-    await settle(database)
-    about = await discuss(database, ANNA, "One", "two", "three", "four", "five", "six")
+    await create_accounts(database)
+    about = await create_discussion(database, ANNA, "One", "two", "three", "four", "five", "six")
     unheard: list[dict[str, Any]] = [
         {"hidden": True},
         {"audience": ("alpha",)},

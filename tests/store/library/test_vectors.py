@@ -5,65 +5,67 @@ from moot.store.library.insights import Insights, InsightVectors
 from moot.store.library.projects import Projects
 from moot.types.knowledge import Insight
 from moot.types.projects import Project, ProjectDraft
-from tests.store.finding import insight
-from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.finding import make_insight
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
 
 
 @pytest.fixture
 async def vectors(database: Database) -> InsightVectors:
-    await settle(database)
+    await create_accounts(database)
     return InsightVectors(database)
 
 
 @pytest.fixture
-async def moot(vectors: InsightVectors, database: Database) -> Project:
+async def sample_project(vectors: InsightVectors, database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
 @pytest.fixture
-async def kept(moot: Project, database: Database) -> tuple[Insight, ...]:
-    about = await discuss(database, ANNA, "Hello", project=moot.id)
-    return await Insights(database).save_export(ANNA, about.id, "We met.", 0.5, [insight("a"), insight("b")])
+async def stored_insights(sample_project: Project, database: Database) -> tuple[Insight, ...]:
+    about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
+    return await Insights(database).save_export(
+        ANNA, about.id, "We met.", 0.5, [make_insight("a"), make_insight("b")]
+    )
 
 
 async def test_vectors_are_those_of_one_model(
-    vectors: InsightVectors, moot: Project, kept: tuple[Insight, ...]
+    vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
-    a, b = kept
-    assert await vectors.insights_without_vectors(ANNA, moot.id, "one", 10) == (b, a)
+    a, b = stored_insights
+    assert await vectors.insights_without_vectors(ANNA, sample_project.id, "one", 10) == (b, a)
     await vectors.add_vectors("one", {a.id: b"\1", b.id: b"\2"})
     await vectors.add_vectors("other", {a.id: b"\3"})
-    assert await vectors.project_vectors(ANNA, moot.id, "one") == {a.id: b"\1", b.id: b"\2"}
-    assert await vectors.project_vectors(ANNA, moot.id, "other") == {a.id: b"\3"}
-    assert await vectors.insights_without_vectors(ANNA, moot.id, "one", 10) == ()
-    assert await vectors.insights_without_vectors(ANNA, moot.id, "other", 10) == (b,)
+    assert await vectors.project_vectors(ANNA, sample_project.id, "one") == {a.id: b"\1", b.id: b"\2"}
+    assert await vectors.project_vectors(ANNA, sample_project.id, "other") == {a.id: b"\3"}
+    assert await vectors.insights_without_vectors(ANNA, sample_project.id, "one", 10) == ()
+    assert await vectors.insights_without_vectors(ANNA, sample_project.id, "other", 10) == (b,)
 
 
 async def test_only_so_many_are_asked_for_at_a_time(
-    vectors: InsightVectors, moot: Project, kept: tuple[Insight, ...]
+    vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
-    assert await vectors.insights_without_vectors(ANNA, moot.id, "one", 1) == (kept[1],)
+    assert await vectors.insights_without_vectors(ANNA, sample_project.id, "one", 1) == (stored_insights[1],)
 
 
 async def test_a_vector_that_is_there_stays_and_one_without_an_insight_is_dropped(
-    vectors: InsightVectors, moot: Project, kept: tuple[Insight, ...]
+    vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
-    await vectors.add_vectors("one", {kept[0].id: b"\1"})
-    await vectors.add_vectors("one", {kept[0].id: b"\2", "insight_gone": b"\3"})
-    assert await vectors.project_vectors(ANNA, moot.id, "one") == {kept[0].id: b"\1"}
+    await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})
+    await vectors.add_vectors("one", {stored_insights[0].id: b"\2", "insight_gone": b"\3"})
+    assert await vectors.project_vectors(ANNA, sample_project.id, "one") == {stored_insights[0].id: b"\1"}
 
 
 async def test_a_vector_goes_with_its_insight(
-    vectors: InsightVectors, moot: Project, kept: tuple[Insight, ...], database: Database
+    vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...], database: Database
 ) -> None:
-    await vectors.add_vectors("one", {kept[0].id: b"\1"})
-    await Insights(database).save_export(ANNA, kept[0].discussion, "Again.", 0.5, [])
-    assert await vectors.project_vectors(ANNA, moot.id, "one") == {}
+    await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})
+    await Insights(database).save_export(ANNA, stored_insights[0].discussion, "Again.", 0.5, [])
+    assert await vectors.project_vectors(ANNA, sample_project.id, "one") == {}
 
 
 async def test_vectors_are_their_tenants(
-    vectors: InsightVectors, moot: Project, kept: tuple[Insight, ...]
+    vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
-    await vectors.add_vectors("one", {kept[0].id: b"\1"})
-    assert await vectors.project_vectors(BERT, moot.id, "one") == {}
-    assert await vectors.insights_without_vectors(BERT, moot.id, "one", 10) == ()
+    await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})
+    assert await vectors.project_vectors(BERT, sample_project.id, "one") == {}
+    assert await vectors.insights_without_vectors(BERT, sample_project.id, "one", 10) == ()

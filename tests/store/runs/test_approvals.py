@@ -6,19 +6,19 @@ from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, call_in, employ, start
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import WORKER, create_run, make_requested_call, register_workers
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
-STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
+OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
 
 
 @pytest.fixture
 async def call(database: Database) -> RequestedCall:
-    await settle(database)
-    await employ(database, WORKER)
-    run = await start(database, await discuss(database))
-    return call_in(run)
+    await create_accounts(database)
+    await register_workers(database, WORKER)
+    run = await create_run(database, await create_discussion(database))
+    return make_requested_call(run)
 
 
 async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(
@@ -42,7 +42,7 @@ async def test_nobody_answers_for_another_tenant_or_to_what_nobody_asked(
     permissions = Approvals(database)
     await permissions.request_approval(call)
     for who, run, id in (
-        (STRANGER, call.run, "call_1"),
+        (OTHER_CALLER, call.run, "call_1"),
         (CALLER, "run_none", "call_1"),
         (CALLER, call.run, "call_2"),
     ):

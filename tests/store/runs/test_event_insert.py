@@ -23,32 +23,35 @@ from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.databases import migrated
-from tests.store.people import discuss
-from tests.store.running import OTHER, claim, claimed, first_run
-from tests.store.test_database import locked
+from tests.databases import open_migrated_database
+from tests.store.people import create_discussion
+from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, prepare_leased_run
+from tests.store.test_database import lock_sqlite_file
 
-Way = Callable[[Database, Sequence[EventLogEntry]], Awaitable[set[str]]]
-
-
-def entry(claim: RunLease, first: int, *bodies: str) -> EventLogEntry:
-    return EventLogEntry(claim, first, list(bodies))
+InsertFunction = Callable[[Database, Sequence[EventLogEntry]], Awaitable[set[str]]]
 
 
-async def within(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
+def make_entry(lease: RunLease, first_seq: int, *bodies: str) -> EventLogEntry:
+    return EventLogEntry(lease, first_seq, list(bodies))
+
+
+async def insert_in_transaction(database: Database, entries: Sequence[EventLogEntry]) -> set[str]:
     async with database.write() as connection:
         return await insert_events_in_transaction(database, connection, entries)
 
 
-@pytest.mark.parametrize("way", [insert_events, within])
+@pytest.mark.parametrize("way", [insert_events, insert_in_transaction])
 async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
-    database: Database, way: Way
+    database: Database, way: InsertFunction
 ) -> None:
-    lost, mine = await first_run(database), await claimed(database, await discuss(database))
-    await way(database, [entry(lost, 1, "a")])
-    await claim(database, lost.run, OTHER)
+    lost, mine = (
+        await prepare_leased_run(database),
+        await create_leased_run(database, await create_discussion(database)),
+    )
+    await way(database, [make_entry(lost, 1, "a")])
+    await lease_run(database, lost.run, OTHER_WORKER)
     words = 'nul \\u0000 quote " dollar $1 question ? 😀 \u2028'
-    batch = [entry(lost, 2, "stale"), entry(mine, 1, words, "b"), entry(mine, 3)]
+    batch = [make_entry(lost, 2, "stale"), make_entry(mine, 1, words, "b"), make_entry(mine, 3)]
     for _ in range(2):
         assert await way(database, batch) == {mine.run}
     assert await EventLog(database).read_events(lost.run, 0) == [(1, "a")]
@@ -56,16 +59,16 @@ async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
 
 
 async def test_many_may_add_at_once(database: Database) -> None:
-    run = await first_run(database)
-    batches = [[entry(run, n, str(n))] for n in range(1, 21)]
+    run = await prepare_leased_run(database)
+    batches = [[make_entry(run, n, str(n))] for n in range(1, 21)]
     assert await asyncio.gather(*(insert_events(database, batch) for batch in batches)) == [{run.run}] * 20
     assert await EventLog(database).read_events(run.run, 0) == [(n, str(n)) for n in range(1, 21)]
 
 
 async def test_29_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
-        run = await first_run(database)
-        await insert_events(database, [entry(run, 1, "a")])
+    async with open_migrated_database("postgres", tmp_path) as database:
+        run = await prepare_leased_run(database)
+        await insert_events(database, [make_entry(run, 1, "a")])
         async with database.log_connection() as connection:
             pid = connection.get_server_pid()
         other = await asyncpg.connect(database.url)
@@ -73,7 +76,7 @@ async def test_29_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
         await other.close()
         for _ in range(2):
             try:
-                await insert_events(database, [entry(run, 2, "b")])
+                await insert_events(database, [make_entry(run, 2, "b")])
             except DatabaseUnavailable:
                 continue
             break
@@ -84,31 +87,31 @@ async def test_30_a_file_that_somebody_holds_is_busy_and_nothing_is_left_half_do
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
-    async with migrated("sqlite", tmp_path) as database:
-        run = await first_run(database)
-        with locked(database.path), pytest.raises(DatabaseUnavailable, match="busy"):
-            await insert_events(database, [entry(run, 1, "a")])
-        assert await insert_events(database, [entry(run, 1, "a")]) == {run.run}
+    async with open_migrated_database("sqlite", tmp_path) as database:
+        run = await prepare_leased_run(database)
+        with lock_sqlite_file(database.path), pytest.raises(DatabaseUnavailable, match="busy"):
+            await insert_events(database, [make_entry(run, 1, "a")])
+        assert await insert_events(database, [make_entry(run, 1, "a")]) == {run.run}
         assert await EventLog(database).read_events(run.run, 0) == [(1, "a")]
 
 
 async def test_a_statement_that_is_wrong_rolls_back(database: Database) -> None:
-    run = await first_run(database)
+    run = await prepare_leased_run(database)
     with pytest.raises(Exception, match=r"(?i)null|str"):
-        await insert_events(database, [entry(run, 1, "a", None)])  # type: ignore[arg-type]
-    assert await insert_events(database, [entry(run, 1, "b")]) == {run.run}
+        await insert_events(database, [make_entry(run, 1, "a", None)])  # type: ignore[arg-type]
+    assert await insert_events(database, [make_entry(run, 1, "b")]) == {run.run}
     assert await EventLog(database).read_events(run.run, 0) == [(1, "b")]
 
 
 PLAN = RunPlan(mode="single", participants=make_participants(("scripted/echo",)))
-CLAIM = RunLease(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
-Ends = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=400)
+LEASE = RunLease(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
+BATCHES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=400)
 
 
-@given(ends=Ends)
+@given(ends=BATCHES)
 def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[tuple[int, int]]) -> None:
     entries = [
-        EventLogEntry(replace(CLAIM, run=f"run_{n:026}"), first, ["x"] * count)
+        EventLogEntry(replace(LEASE, run=f"run_{n:026}"), first, ["x"] * count)
         for n, (first, count) in enumerate(ends)
     ]
     told = list(encode_signals("us", entries))
@@ -120,7 +123,7 @@ def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[
 
 
 async def test_29_a_connection_on_which_something_went_wrong_is_not_used_again(tmp_path: Path) -> None:
-    async with migrated("postgres", tmp_path) as database:
+    async with open_migrated_database("postgres", tmp_path) as database:
         async with database.log_connection() as first:
             pass
         with pytest.raises(ZeroDivisionError):

@@ -19,27 +19,29 @@ from moot.store.runs.runs import RunLease, Runs
 from moot.store.schema import message, run_event
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
-from tests.databases import migrated
-from tests.store.people import ANNA, BERT, discuss
-from tests.store.running import OTHER, answer, claim, claimed, first_run
+from tests.databases import open_migrated_database
+from tests.store.people import ANNA, BERT, create_discussion
+from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
 
 
-def entry(
-    claim: RunLease,
-    first: int,
+def make_entry(
+    lease: RunLease,
+    first_seq: int,
     bodies: Sequence[str],
     messages: Sequence[Message] = (),
     ending: RunEnding | None = None,
 ) -> EventLogEntry:
-    return EventLogEntry(claim, first, list(bodies), RunRecords(list(messages)) if messages else None, ending)
+    return EventLogEntry(
+        lease, first_seq, list(bodies), RunRecords(list(messages)) if messages else None, ending
+    )
 
 
 @pytest.fixture
-async def first(database: Database) -> RunLease:
-    return await first_run(database)
+async def first_lease(database: Database) -> RunLease:
+    return await prepare_leased_run(database)
 
 
-async def rows(database: Database) -> tuple[int, int]:
+async def count_events_and_messages(database: Database) -> tuple[int, int]:
     """Count the events and the messages there are."""
     async with database.read() as connection:
         counts = [await connection.execute(select(func.count()).select_from(t)) for t in (run_event, message)]
@@ -47,11 +49,11 @@ async def rows(database: Database) -> tuple[int, int]:
 
 
 async def test_what_is_written_is_read_from_any_number_on(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
+    log, run = EventLog(database), await prepare_leased_run(database)
     assert await log.run_progress(ANNA, run.run) == RunProgress(live=True, last_seq=0)
     assert await log.read_events(run.run, 0) == []
-    await log.write_entries([entry(run, 1, ["a", "b"])])
-    await log.write_entries([entry(run, 3, ["c"])])
+    await log.write_entries([make_entry(run, 1, ["a", "b"])])
+    await log.write_entries([make_entry(run, 3, ["c"])])
     assert await log.run_progress(ANNA, run.run) == RunProgress(live=True, last_seq=3)
     assert await log.read_events(run.run, 0) == [(1, "a"), (2, "b"), (3, "c")]
     assert await log.read_events(run.run, 2) == [(3, "c")]
@@ -59,12 +61,12 @@ async def test_what_is_written_is_read_from_any_number_on(database: Database) ->
 
 
 async def test_all_runs_of_a_discussion_stand_as_each_of_them_does(database: Database) -> None:
-    log, first = EventLog(database), await first_run(database)
-    discussion, another = await discuss(database), await discuss(database, BERT)
-    runs = [await claimed(database, discussion) for _ in range(2)]
-    theirs = await claimed(database, another, owner=BERT)
-    await log.write_entries([entry(one, 1, ["a", "b"]) for one in (first, runs[0], theirs)])
-    await log.write_entries([entry(runs[0], 3, ["end"], ending=RunEnding("completed", 1.0))])
+    log, first = EventLog(database), await prepare_leased_run(database)
+    discussion, another = await create_discussion(database), await create_discussion(database, BERT)
+    runs = [await create_leased_run(database, discussion) for _ in range(2)]
+    theirs = await create_leased_run(database, another, owner=BERT)
+    await log.write_entries([make_entry(one, 1, ["a", "b"]) for one in (first, runs[0], theirs)])
+    await log.write_entries([make_entry(runs[0], 3, ["end"], ending=RunEnding("completed", 1.0))])
     found = await log.discussion_progress(ANNA, discussion.id)
     assert found == {
         runs[0].run: RunProgress(live=False, last_seq=3),
@@ -76,9 +78,9 @@ async def test_all_runs_of_a_discussion_stand_as_each_of_them_does(database: Dat
 
 
 async def test_a_long_log_is_read_a_page_at_a_time(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
+    log, run = EventLog(database), await prepare_leased_run(database)
     total = 2 * EVENTS_PER_PAGE + 7
-    await log.write_entries([entry(run, 1, [str(n) for n in range(1, total + 1)])])
+    await log.write_entries([make_entry(run, 1, [str(n) for n in range(1, total + 1)])])
     read: list[tuple[int, str]] = []
     while page := await log.read_events(run.run, len(read)):
         assert len(page) <= EVENTS_PER_PAGE
@@ -87,50 +89,54 @@ async def test_a_long_log_is_read_a_page_at_a_time(database: Database) -> None:
 
 
 async def test_a_batch_that_is_written_twice_is_there_once(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
-    said = answer(run)
-    batch = [entry(run, 1, ["a", "b"], [said], RunEnding("completed", 5.0))]
+    log, run = EventLog(database), await prepare_leased_run(database)
+    said = make_answer(run)
+    batch = [make_entry(run, 1, ["a", "b"], [said], RunEnding("completed", 5.0))]
     once, twice = await log.write_entries(batch), await log.write_entries(batch)
     assert once == twice
     assert once.message_numbers.keys() == {said.id}
-    assert await rows(database) == (2, 1)
+    assert await count_events_and_messages(database) == (2, 1)
     ended = await Runs(database).get_run(ANNA, run.run)
     assert (ended.status, ended.ended_at) == ("completed", 5.0)
 
 
 async def test_a_finished_turn_is_kept_with_its_events_or_not_at_all(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
-    broken = replace(answer(run), discussion="none")
+    log, run = EventLog(database), await prepare_leased_run(database)
+    broken = replace(make_answer(run), discussion="none")
     with pytest.raises(Exception, match=r"(?i)foreign key"):
-        await log.write_entries([entry(run, 1, ["a"], [broken])])
-    assert await rows(database) == (0, 0)
-    written = await log.write_entries([entry(run, 1, ["a"], [said := answer(run)])])
+        await log.write_entries([make_entry(run, 1, ["a"], [broken])])
+    assert await count_events_and_messages(database) == (0, 0)
+    written = await log.write_entries([make_entry(run, 1, ["a"], [said := make_answer(run)])])
     (kept,) = await Discussions(database).list_messages(run.discussion)
     assert kept == replace(said, number=written.message_numbers[said.id])
 
 
 async def test_27_28_whoever_lost_a_run_writes_nothing_of_it(database: Database) -> None:
-    log, old = EventLog(database), await first_run(database)
-    mine = await claimed(database, await discuss(database))
-    await log.write_entries([entry(old, 1, ["a"])])
-    new = await claim(database, old.run, OTHER)
+    log, old = EventLog(database), await prepare_leased_run(database)
+    mine = await create_leased_run(database, await create_discussion(database))
+    await log.write_entries([make_entry(old, 1, ["a"])])
+    new = await lease_run(database, old.run, OTHER_WORKER)
     assert (new.epoch, new.seq) == (old.epoch + 1, 1)
-    batch = [entry(old, 2, ["stale"], [answer(old)], RunEnding("failed", 1.0)), entry(mine, 1, ["mine"])]
+    batch = [
+        make_entry(old, 2, ["stale"], [make_answer(old)], RunEnding("failed", 1.0)),
+        make_entry(mine, 1, ["mine"]),
+    ]
     written = await log.write_entries(batch)
     assert written.stale_runs == {old.run}
     assert written.message_numbers == {}
     assert await log.read_events(old.run, 0) == [(1, "a")]
     assert await log.read_events(mine.run, 0) == [(1, "mine")]
-    assert await rows(database) == (2, 0)
+    assert await count_events_and_messages(database) == (2, 0)
     assert (await Runs(database).get_run(ANNA, old.run)).status == "running"
-    assert (await log.write_entries([entry(new, 2, ["new"])])).stale_runs == frozenset()
+    assert (await log.write_entries([make_entry(new, 2, ["new"])])).stale_runs == frozenset()
 
 
 async def test_28_of_two_owners_who_write_at_once_one_does(database: Database) -> None:
-    log, old = EventLog(database), await first_run(database)
+    log, old = EventLog(database), await prepare_leased_run(database)
     for turn in range(10):
         new, written = await asyncio.gather(
-            claim(database, old.run, OTHER), log.write_entries([entry(old, old.seq + 1, [f"{turn}"])])
+            lease_run(database, old.run, OTHER_WORKER),
+            log.write_entries([make_entry(old, old.seq + 1, [f"{turn}"])]),
         )
         assert new.seq == old.seq + (old.run not in written.stale_runs)
         old = new
@@ -138,33 +144,39 @@ async def test_28_of_two_owners_who_write_at_once_one_does(database: Database) -
 
 
 async def test_37_a_stop_that_races_the_end_leaves_one_final_state(database: Database) -> None:
-    log, runs, first = EventLog(database), Runs(database), await first_run(database)
+    log, runs, first = EventLog(database), Runs(database), await prepare_leased_run(database)
     discussion = await Discussions(database).get_discussion(ANNA, first.discussion)
     for _ in range(8):
-        run = await claimed(database, discussion)
+        run = await create_leased_run(database, discussion)
         told, _ = await asyncio.gather(
             runs.request_stop(ANNA, run.run),
-            log.write_entries([entry(run, 1, ["the end"], [], RunEnding("completed", 5.0))]),
+            log.write_entries([make_entry(run, 1, ["the end"], [], RunEnding("completed", 5.0))]),
         )
         assert told.status in {"running", "completed"}
         assert (await runs.get_run(ANNA, run.run)).status == "completed"
         assert (await runs.request_stop(ANNA, run.run)).status == "completed"
-        await log.write_entries([entry(run, 1, ["the end"], [], RunEnding("stopped", 6.0))])
+        await log.write_entries([make_entry(run, 1, ["the end"], [], RunEnding("stopped", 6.0))])
         assert (await runs.get_run(ANNA, run.run)).status == "completed"
 
 
 async def test_runs_that_end_in_the_same_discussions_at_once_do_not_lock_each_other_out(
     database: Database,
 ) -> None:
-    log, run = EventLog(database), await first_run(database)
-    tables = [await Discussions(database).get_discussion(ANNA, run.discussion), await discuss(database)]
+    log, run = EventLog(database), await prepare_leased_run(database)
+    tables = [
+        await Discussions(database).get_discussion(ANNA, run.discussion),
+        await create_discussion(database),
+    ]
     end = RunEnding("completed", 5.0)
     for _ in range(5):
-        batches = [[await claimed(database, table) for table in tables] for _ in range(4)]
+        batches = [[await create_leased_run(database, table) for table in tables] for _ in range(4)]
         written = await asyncio.gather(
             *(
                 log.write_entries(
-                    [entry(one, 1, ["the end"], [answer(one)], end) for one in (batch, batch[::-1])[n % 2]]
+                    [
+                        make_entry(one, 1, ["the end"], [make_answer(one)], end)
+                        for one in (batch, batch[::-1])[n % 2]
+                    ]
                 )
                 for n, batch in enumerate(batches)
             )
@@ -173,24 +185,24 @@ async def test_runs_that_end_in_the_same_discussions_at_once_do_not_lock_each_ot
 
 
 async def test_an_end_moves_its_discussion_to_the_front(database: Database) -> None:
-    run = await first_run(database)
-    await discuss(database, title="Later")
+    run = await prepare_leased_run(database)
+    await create_discussion(database, title="Later")
     later = RunEnding("completed", 4_000_000_000.0)
-    await EventLog(database).write_entries([entry(run, 1, ["the end"], [], later)])
+    await EventLog(database).write_entries([make_entry(run, 1, ["the end"], [], later)])
     page = await Discussions(database).list_discussions(ANNA)
     first = page.discussions[0]
     assert (first.id, first.updated_at) == (run.discussion, later.ended_at)
 
 
 async def test_many_runs_are_written_at_once_whatever_is_said_in_them(database: Database) -> None:
-    run = await first_run(database)
+    run = await prepare_leased_run(database)
     discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
-    runs = [await claimed(database, discussion) for _ in range(40)]
+    runs = [await create_leased_run(database, discussion) for _ in range(40)]
     words = 'nul \\u0000 quote " percent % colon :x dollar $1 😀 \u2028'
     await asyncio.gather(
         *(
             EventLog(database).write_entries(
-                [entry(one, 1, [words, one.run], [answer(one, words)]) for one in some]
+                [make_entry(one, 1, [words, one.run], [make_answer(one, words)]) for one in some]
             )
             for some in (runs[:20], runs[20:])
         )
@@ -204,13 +216,13 @@ async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too
 ) -> None:
     monkeypatch.setattr(event_insert, "RUNS_PER_SIGNAL", 2)
     told: list[str] = []
-    async with migrated("postgres", tmp_path) as database:
-        run = await first_run(database)
+    async with open_migrated_database("postgres", tmp_path) as database:
+        run = await prepare_leased_run(database)
         discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
-        runs = [await claimed(database, discussion) for _ in range(5)]
+        runs = [await create_leased_run(database, discussion) for _ in range(5)]
         listening = await asyncpg.connect(database.url)
         await listening.add_listener("moot_events", lambda *heard: told.append(heard[-1]))
-        await EventLog(database).write_entries([entry(one, 1, ["a", "b"]) for one in runs])
+        await EventLog(database).write_entries([make_entry(one, 1, ["a", "b"]) for one in runs])
         while len(told) < 3:
             await asyncio.sleep(0.01)
         await listening.close()
@@ -221,41 +233,41 @@ async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too
 
 
 async def test_the_newest_numbers_are_asked_for_where_others_may_have_written(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
-    other = await claimed(database, await discuss(database))
-    await log.write_entries([entry(run, 1, ["a", "b"])])
+    log, run = EventLog(database), await prepare_leased_run(database)
+    other = await create_leased_run(database, await create_discussion(database))
+    await log.write_entries([make_entry(run, 1, ["a", "b"])])
     newest = {run.run: 2, other.run: 0} if database.is_postgres else {}
     assert await log.newest_seqs([run.run, other.run, "none"]) == newest
 
 
 async def test_a_run_stands_as_its_log_does(database: Database) -> None:
-    log, run = EventLog(database), await first_run(database)
-    await log.write_entries([entry(run, 1, ["a"], [], RunEnding("completed", 5.0))])
+    log, run = EventLog(database), await prepare_leased_run(database)
+    await log.write_entries([make_entry(run, 1, ["a"], [], RunEnding("completed", 5.0))])
     assert await log.run_progress(ANNA, run.run) == RunProgress(live=False, last_seq=1)
     for tenant, id in ((ANNA, "none"), ("somebody else", run.run)):
         with pytest.raises(NotFound):
             await log.run_progress(tenant, id)
 
 
-Batches = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=8)
+BATCHES = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=8)
 
 
 @settings(  # one takes dozens of statements
     max_examples=max(10, settings().max_examples // 10),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(batches=Batches, again=st.sets(st.integers(0, 7)))
+@given(batches=BATCHES, again=st.sets(st.integers(0, 7)))
 async def test_29_whatever_is_written_again_the_log_is_the_same(
-    database: Database, first: RunLease, batches: list[list[str]], again: set[int]
+    database: Database, first_lease: RunLease, batches: list[list[str]], again: set[int]
 ) -> None:
     log = EventLog(database)
-    run, at = await claimed(database, await discuss(database)), 1
+    run, at = await create_leased_run(database, await create_discussion(database)), 1
     for place, bodies in enumerate(batches):
         told = [msgspec.json.encode(body).decode() for body in bodies]
         for _ in range(1 + (place in again)):
-            await log.write_entries([entry(run, at, told)])
+            await log.write_entries([make_entry(run, at, told)])
         at += len(told)
     said = [msgspec.json.encode(body).decode() for bodies in batches for body in bodies]
     assert await log.read_events(run.run, 0) == list(enumerate(said, 1))
     assert (await log.run_progress(ANNA, run.run)).last_seq == len(said)
-    assert (await claim(database, run.run, OTHER)).seq == len(said)
+    assert (await lease_run(database, run.run, OTHER_WORKER)).seq == len(said)

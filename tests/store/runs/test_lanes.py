@@ -11,13 +11,13 @@ from moot.store.database import Database
 from moot.store.runs.lanes import Lanes, add_lanes, fail_open_lanes, move_lane
 from moot.store.schema import lane as lanes_table
 from moot.types.debate import Lane, LaneStatus
-from tests.databases import migrated
-from tests.store.debating import first_debate, lane
-from tests.store.people import discuss
-from tests.store.running import start
+from tests.databases import open_migrated_database
+from tests.store.debating import make_lane, prepare_leased_debate
+from tests.store.people import create_discussion
+from tests.store.running import create_run
 
 STATUSES: tuple[LaneStatus, ...] = get_args(LaneStatus)
-MAY = {
+ALLOWED_MOVES = {
     ("initial", "debate"),
     ("initial", "complete"),
     ("initial", "error"),
@@ -25,15 +25,15 @@ MAY = {
     ("debate", "error"),
     ("complete", "error"),
 }
-moves = st.lists(st.tuples(st.sampled_from(STATUSES), st.booleans()), max_size=8)
+MOVES = st.lists(st.tuples(st.sampled_from(STATUSES), st.booleans()), max_size=8)
 
 
-async def moved(database: Database, run: str, to: Lane, *, retry: bool = False) -> bool:
+async def try_move_lane(database: Database, run: str, new_lane: Lane, *, retry: bool = False) -> bool:
     async with database.write() as connection:
-        return await move_lane(connection, run, to, retry=retry)
+        return await move_lane(connection, run, new_lane, retry=retry)
 
 
-async def put(database: Database, run: str, status: LaneStatus) -> None:
+async def set_lane_status(database: Database, run: str, status: LaneStatus) -> None:
     async with database.write() as connection:
         await connection.execute(update(lanes_table).where(lanes_table.c.run == run).values(status=status))
 
@@ -41,10 +41,10 @@ async def put(database: Database, run: str, status: LaneStatus) -> None:
 async def test_a_debate_begins_with_a_lane_for_each_who_speaks_and_other_modes_have_none(
     database: Database,
 ) -> None:
-    run, _ = await first_debate(database)
-    single = await start(database, await discuss(database))
+    run, _ = await prepare_leased_debate(database)
+    single = await create_run(database, await create_discussion(database))
     found = await Lanes(database).lanes_by_participant(run.id)
-    assert found == {who: lane(who, "initial") for who in ("alpha", "beta", "gamma")}
+    assert found == {who: make_lane(who, "initial") for who in ("alpha", "beta", "gamma")}
     assert await Lanes(database).lanes_by_participant(single.id) == {}
 
 
@@ -52,67 +52,67 @@ async def test_a_debate_begins_with_a_lane_for_each_who_speaks_and_other_modes_h
 async def test_a_lane_goes_only_forward_and_into_an_error_from_wherever_it_speaks(
     database: Database, start_: LaneStatus
 ) -> None:
-    run, _ = await first_debate(database)
+    run, _ = await prepare_leased_debate(database)
     for to in STATUSES:
-        await put(database, run.id, start_)
-        assert await moved(database, run.id, lane("beta", to)) == ((start_, to) in MAY)
+        await set_lane_status(database, run.id, start_)
+        assert await try_move_lane(database, run.id, make_lane("beta", to)) == ((start_, to) in ALLOWED_MOVES)
         found = await Lanes(database).lanes_by_participant(run.id)
-        assert found["beta"].status == (to if (start_, to) in MAY else start_)
+        assert found["beta"].status == (to if (start_, to) in ALLOWED_MOVES else start_)
         assert found["alpha"].status == start_, "the others stay where they are"
 
 
 async def test_an_error_keeps_its_words_and_a_retry_takes_them_away(database: Database) -> None:
-    run, _ = await first_debate(database)
-    await moved(database, run.id, lane("beta", "error", error="Key rejected.", late=True))
-    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == lane(
+    run, _ = await prepare_leased_debate(database)
+    await try_move_lane(database, run.id, make_lane("beta", "error", error="Key rejected.", late=True))
+    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == make_lane(
         "beta", error="Key rejected.", late=True
     )
-    assert await moved(database, run.id, lane("beta", "initial"), retry=True)
-    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == lane("beta", "initial")
+    assert await try_move_lane(database, run.id, make_lane("beta", "initial"), retry=True)
+    assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == make_lane("beta", "initial")
 
 
 async def test_nobody_is_moved_who_has_no_lane(database: Database) -> None:
-    run, _ = await first_debate(database)
-    assert not await moved(database, run.id, lane("omega"))
-    assert not await moved(database, "run_none", lane("alpha"))
+    run, _ = await prepare_leased_debate(database)
+    assert not await try_move_lane(database, run.id, make_lane("omega"))
+    assert not await try_move_lane(database, "run_none", make_lane("alpha"))
 
 
-async def walk(database: Database, run: str, path: list[tuple[LaneStatus, bool]]) -> None:
+async def check_moves(database: Database, run: str, moves: list[tuple[LaneStatus, bool]]) -> None:
     """Go a way from the beginning, and look at every step where it led from."""
     async with database.write() as connection:
         await connection.execute(delete(lanes_table).where(lanes_table.c.run == run))
         await add_lanes(connection, run, ["alpha"])
     at: LaneStatus = "initial"
-    for to, retry in path:
-        went = await moved(database, run, lane("alpha", to), retry=retry)
+    for to, retry in moves:
+        went = await try_move_lane(database, run, make_lane("alpha", to), retry=retry)
         now = (await Lanes(database).lanes_by_participant(run))["alpha"].status
         assert now == (to if went else at)
         if at == "error":
             assert went == retry, "only a retry leads out of an error, and it always does"
         elif went:
             assert not retry
-            assert (at, to) in MAY
+            assert (at, to) in ALLOWED_MOVES
         at = now
 
 
 def test_whatever_is_tried_a_lane_leaves_an_error_only_by_a_retry(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
-        context = migrated("sqlite", tmp_path)
+        context = open_migrated_database("sqlite", tmp_path)
         database = runner.run(context.__aenter__())
-        run, _ = runner.run(first_debate(database))
+        run, _ = runner.run(prepare_leased_debate(database))
 
-        @given(moves)
+        @given(MOVES)
         def any_way(path: list[tuple[LaneStatus, bool]]) -> None:
-            runner.run(walk(database, run.id, path))
+            runner.run(check_moves(database, run.id, path))
 
         any_way()
         runner.run(context.__aexit__(None, None, None))
 
 
 async def test_when_a_run_is_over_nobody_is_on_the_way_any_more(database: Database) -> None:
-    run, _ = await first_debate(database)
-    await moved(database, run.id, lane("alpha", "debate"))
-    await moved(database, run.id, lane("beta", "complete"))
+    run, _ = await prepare_leased_debate(database)
+    await try_move_lane(database, run.id, make_lane("alpha", "debate"))
+    await try_move_lane(database, run.id, make_lane("beta", "complete"))
     async with database.write() as connection:
         await fail_open_lanes(connection, run.id)
     found = await Lanes(database).lanes_by_participant(run.id)

@@ -14,19 +14,26 @@ from moot.store.schema import worker
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, ShuttingDown
 from moot.types.participants import make_participants
-from tests.store.hearing import eventually, hearing
-from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import OTHER, WORKER, claim, claimed, employ, start
+from tests.store.hearing import collect_notifications, wait_until
+from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.running import (
+    OTHER_WORKER,
+    WORKER,
+    create_leased_run,
+    create_run,
+    lease_run,
+    register_workers,
+)
 
-STOPPED = RunCommands("stopped_by_user", ())
+STOPPED_BY_USER = RunCommands("stopped_by_user", ())
 
 
 @pytest.fixture
-async def table(database: Database) -> Discussion:
+async def discussion(database: Database) -> Discussion:
     """A discussion of three in a database with two workers."""
-    await settle(database)
-    await employ(database, WORKER, OTHER)
-    one = await discuss(database)
+    await create_accounts(database)
+    await register_workers(database, WORKER, OTHER_WORKER)
+    one = await create_discussion(database)
     three = msgspec.structs.replace(
         one, id="dis_three", participants=make_participants(("scripted/echo",) * 3)
     )
@@ -35,62 +42,66 @@ async def table(database: Database) -> Discussion:
     return three
 
 
-async def end(database: Database, run: RunLease) -> None:
+async def complete_run(database: Database, lease: RunLease) -> None:
     ending = RunEnding("completed", 9.0)
-    await EventLog(database).write_entries([EventLogEntry(run, run.seq + 1, ["the end"], ending=ending)])
+    await EventLog(database).write_entries([EventLogEntry(lease, lease.seq + 1, ["the end"], ending=ending)])
 
 
-async def test_a_claim_finds_a_run_as_it_was_left(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
-    first = await claim(database, run.id)
-    assert (first.run, first.tenant, first.discussion) == (run.id, ANNA, table.id)
+async def test_a_claim_finds_a_run_as_it_was_left(database: Database, discussion: Discussion) -> None:
+    run = await create_run(database, discussion)
+    first = await lease_run(database, run.id)
+    assert (first.run, first.tenant, first.discussion) == (run.id, ANNA, discussion.id)
     assert (first.epoch, first.seq) == (1, 0)
-    assert first.plan.participants == table.participants
+    assert first.plan.participants == discussion.participants
     assert (await Runs(database).get_run(ANNA, run.id)).status == "running"
     await EventLog(database).write_entries([EventLogEntry(first, 1, ["one", "two", "three"])])
-    second = await claim(database, run.id, OTHER)
+    second = await lease_run(database, run.id, OTHER_WORKER)
     assert (second.epoch, second.seq) == (2, 3)
     assert second.plan == first.plan == await Runs(database).get_plan(run.id)
 
 
-async def test_28_many_who_claim_one_run_get_an_epoch_each(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
-    claims = await asyncio.gather(*(claim(database, run.id, (WORKER, OTHER)[n % 2]) for n in range(10)))
+async def test_28_many_who_claim_one_run_get_an_epoch_each(
+    database: Database, discussion: Discussion
+) -> None:
+    run = await create_run(database, discussion)
+    claims = await asyncio.gather(
+        *(lease_run(database, run.id, (WORKER, OTHER_WORKER)[n % 2]) for n in range(10))
+    )
     assert sorted(found.epoch for found in claims) == list(range(1, 11))
 
 
 async def test_nobody_claims_a_run_that_is_over_or_was_never_there(
-    database: Database, table: Discussion
+    database: Database, discussion: Discussion
 ) -> None:
-    run = await claimed(database, table)
-    await end(database, run)
+    run = await create_leased_run(database, discussion)
+    await complete_run(database, run)
     assert await Runs(database).acquire_lease(run.run, WORKER) is None
     assert await Runs(database).acquire_lease("run_none", WORKER) is None
 
 
 @pytest.mark.parametrize("fate", ["taken over", "gone"])
 async def test_27_who_was_taken_for_dead_gets_no_run(
-    database: Database, table: Discussion, fate: str
+    database: Database, discussion: Discussion, fate: str
 ) -> None:
     if not database.is_postgres:
         return  # a file has one worker, which nobody takes for dead
-    run = await start(database, table)
+    run = await create_run(database, discussion)
     mine = worker.c.id == WORKER
     async with database.write() as connection:
         if fate == "gone":
             await connection.execute(delete(worker).where(mine))
         else:
-            await connection.execute(update(worker).where(mine).values(reaper=OTHER))
+            await connection.execute(update(worker).where(mine).values(reaper=OTHER_WORKER))
     with pytest.raises(ShuttingDown):
         await Runs(database).acquire_lease(run.id, WORKER)
     with pytest.raises(ShuttingDown):
-        await start(database, table)
-    assert (await claim(database, run.id, OTHER)).epoch == 1
+        await create_run(database, discussion)
+    assert (await lease_run(database, run.id, OTHER_WORKER)).epoch == 1
     assert len(await Discussions(database).live_runs(ANNA)) == 1
 
 
-async def test_a_run_belongs_to_its_tenant(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
+async def test_a_run_belongs_to_its_tenant(database: Database, discussion: Discussion) -> None:
+    run = await create_run(database, discussion)
     runs = Runs(database)
     assert await runs.get_run(ANNA, run.id) == run
     for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
@@ -101,16 +112,16 @@ async def test_a_run_belongs_to_its_tenant(database: Database, table: Discussion
     assert await runs.pending_commands(run.id) == RunCommands(None, ())
 
 
-async def test_a_stop_is_noted_and_told(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
-    async with hearing(database, "moot_control") as heard:
+async def test_a_stop_is_noted_and_told(database: Database, discussion: Discussion) -> None:
+    run = await create_run(database, discussion)
+    async with collect_notifications(database, "moot_control") as heard:
         assert (await Runs(database).request_stop(ANNA, run.id)).status == "waiting"
-        await eventually(lambda: heard == [run.id])
-    assert await Runs(database).pending_commands(run.id) == STOPPED
+        await wait_until(lambda: heard == [run.id])
+    assert await Runs(database).pending_commands(run.id) == STOPPED_BY_USER
 
 
-async def test_participants_are_stopped_one_by_one(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
+async def test_participants_are_stopped_one_by_one(database: Database, discussion: Discussion) -> None:
+    run = await create_run(database, discussion)
     runs = Runs(database)
     with pytest.raises(NotFound, match="Nobody called 'delta'"):
         await runs.request_stop(ANNA, run.id, "delta")
@@ -122,67 +133,72 @@ async def test_participants_are_stopped_one_by_one(database: Database, table: Di
     assert sorted(wishes.stopped_participants) == ["alpha", "beta", "gamma"]
 
 
-async def test_a_run_that_is_over_stays_as_it_is(database: Database, table: Discussion) -> None:
-    run = await claimed(database, table)
-    await end(database, run)
+async def test_a_run_that_is_over_stays_as_it_is(database: Database, discussion: Discussion) -> None:
+    run = await create_leased_run(database, discussion)
+    await complete_run(database, run)
     assert (await Runs(database).request_stop(ANNA, run.run)).status == "completed"
     assert await Runs(database).pending_commands(run.run) == RunCommands(None, ())
 
 
-async def test_a_run_that_is_gone_is_to_stop(database: Database, table: Discussion) -> None:
-    run = await start(database, table)
+async def test_a_run_that_is_gone_is_to_stop(database: Database, discussion: Discussion) -> None:
+    run = await create_run(database, discussion)
     async with database.write() as connection:
-        await connection.execute(delete(discussions).where(discussions.c.id == table.id))
-    assert await Runs(database).pending_commands(run.id) == STOPPED
+        await connection.execute(delete(discussions).where(discussions.c.id == discussion.id))
+    assert await Runs(database).pending_commands(run.id) == STOPPED_BY_USER
     assert not await Runs(database).has_earlier_live_run(run.id)
 
 
 async def test_what_is_new_interrupts_what_goes_on_in_the_same_discussion(
-    database: Database, table: Discussion
+    database: Database, discussion: Discussion
 ) -> None:
-    elsewhere = await start(database, await discuss(database))
-    over = await claimed(database, table)
-    await end(database, over)
-    waiting, stopped = await start(database, table), await start(database, table)
+    elsewhere = await create_run(database, await create_discussion(database))
+    over = await create_leased_run(database, discussion)
+    await complete_run(database, over)
+    waiting, stopped = await create_run(database, discussion), await create_run(database, discussion)
     await Runs(database).request_stop(ANNA, stopped.id)
-    async with hearing(database, "moot_control") as heard:
+    async with collect_notifications(database, "moot_control") as heard:
         async with database.write() as connection:
-            await interrupt_runs(database, connection, table.id)
-        await eventually(lambda: heard == [waiting.id])
+            await interrupt_runs(database, connection, discussion.id)
+        await wait_until(lambda: heard == [waiting.id])
     runs = Runs(database)
     assert (await runs.pending_commands(waiting.id)).stop_reason == "follow_up_interrupt"
     assert (await runs.pending_commands(stopped.id)).stop_reason == "stopped_by_user"
     assert [(await runs.pending_commands(id)).stop_reason for id in (over.run, elsewhere.id)] == [None, None]
 
 
-async def test_runs_of_a_discussion_wait_for_those_before_them(database: Database, table: Discussion) -> None:
+async def test_runs_of_a_discussion_wait_for_those_before_them(
+    database: Database, discussion: Discussion
+) -> None:
     runs = Runs(database)
-    await start(database, await discuss(database), words="Elsewhere.")
-    first = await start(database, table, words="One.")
-    second = await start(database, table, words="Two.")
+    await create_run(database, await create_discussion(database), question="Elsewhere.")
+    first = await create_run(database, discussion, question="One.")
+    second = await create_run(database, discussion, question="Two.")
     assert await runs.has_earlier_live_run(second.id)
     assert not await runs.has_earlier_live_run(first.id)
-    await end(database, await claim(database, first.id))
+    await complete_run(database, await lease_run(database, first.id))
     assert not await runs.has_earlier_live_run(second.id)
 
 
 async def test_what_a_worker_left_is_what_it_had_and_did_not_end(
-    database: Database, table: Discussion
+    database: Database, discussion: Discussion
 ) -> None:
-    ended = await claimed(database, table)
-    await end(database, ended)
-    mine, handed_on = await start(database, table), await start(database, table)
-    theirs = await start(database, table, of=OTHER)
-    await claim(database, handed_on.id, OTHER)
+    ended = await create_leased_run(database, discussion)
+    await complete_run(database, ended)
+    mine, handed_on = await create_run(database, discussion), await create_run(database, discussion)
+    theirs = await create_run(database, discussion, worker_id=OTHER_WORKER)
+    await lease_run(database, handed_on.id, OTHER_WORKER)
     runs = Runs(database)
     assert await runs.list_worker_runs(WORKER) == [(mine.id, 0)]
-    assert sorted(await runs.list_worker_runs(OTHER)) == sorted([(handed_on.id, 0), (theirs.id, 0)])
+    assert sorted(await runs.list_worker_runs(OTHER_WORKER)) == sorted([(handed_on.id, 0), (theirs.id, 0)])
     assert await runs.list_worker_runs("worker-3") == []
 
 
 async def test_the_runs_of_a_discussion_are_listed_in_the_order_of_what_they_answer(
-    database: Database, table: Discussion
+    database: Database, discussion: Discussion
 ) -> None:
-    first, second = await start(database, table), await start(database, table, words="And now?")
-    assert await Runs(database).list_runs(ANNA, table.id) == (first, second)
-    assert await Runs(database).list_runs(BERT, table.id) == ()
+    first, second = (
+        await create_run(database, discussion),
+        await create_run(database, discussion, question="And now?"),
+    )
+    assert await Runs(database).list_runs(ANNA, discussion.id) == (first, second)
+    assert await Runs(database).list_runs(BERT, discussion.id) == ()

@@ -6,12 +6,12 @@ import pytest
 from moot.store.database import Database
 from moot.store.runs.workers import WorkerRegistry, WorkerState, lock_worker
 from moot.types.errors import ShuttingDown
-from tests.databases import migrated
+from tests.databases import open_migrated_database
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated("postgres", tmp_path) as database:
+    async with open_migrated_database("postgres", tmp_path) as database:
         yield database
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from moot.streaming.json_array.detect import find_answer_start, is_answer_start
 
-MARKS = st.lists(
+JSON_FRAGMENTS = st.lists(
     st.sampled_from([*"[]{}\"',:/ \n`a1-", '{"type":', '"key":', "true", "//", "/*", "*/", "key:"]),
     max_size=12,
 ).map("".join)
@@ -70,7 +70,7 @@ def test_what_may_begin_waits_and_counts_at_the_end_if_nothing_is_before_it(half
     assert find_answer_start("x " + half, 0, is_final=True)[1] is False
 
 
-@given(MARKS)
+@given(JSON_FRAGMENTS)
 def test_an_answer_never_changes_with_what_comes_later(written: str) -> None:
     for at in (at for at, mark in enumerate(written) if mark in "[{"):
         answers = [is_answer_start(written[:length], at) for length in range(at + 1, len(written) + 1)]

@@ -17,14 +17,14 @@ from moot.streaming.json_array.parser import (
 )
 from moot.streaming.json_array.repair import LOOKAHEAD_CHARS
 
-MOST_HELD = LOOKAHEAD_CHARS + 2  # a quote, what may decide about it, and no more
-OPEN = {"type": "action", "name": "wb_open", "params": {}}
+MAX_BUFFERED_CHARS = LOOKAHEAD_CHARS + 2  # a quote, what may decide about it, and no more
+OPEN_ACTION = {"type": "action", "name": "wb_open", "params": {}}
 
 
-def joined(read: Sequence[ArrayPiece]) -> list[str | dict[str, Any]]:
+def merge_speech(pieces: Sequence[ArrayPiece]) -> list[str | dict[str, Any]]:
     """Speech between two items as one string, and the items."""
     found: list[str | dict[str, Any]] = []
-    for one in read:
+    for one in pieces:
         match one, found:
             case SpeechDelta(text), [*_, str()]:
                 found[-1] = f"{found[-1]}{text}"
@@ -35,16 +35,16 @@ def joined(read: Sequence[ArrayPiece]) -> list[str | dict[str, Any]]:
     return found
 
 
-def read(*chunks: str) -> list[str | dict[str, Any]]:
+def parse_chunks(*chunks: str) -> list[str | dict[str, Any]]:
     reader = JsonArrayParser()
-    return joined([*(one for chunk in chunks for one in reader.feed(chunk)), *reader.close()])
+    return merge_speech([*(one for chunk in chunks for one in reader.feed(chunk)), *reader.close()])
 
 
-def said(text: str) -> str:
-    return "".join(one for one in read(text) if isinstance(one, str))
+def spoken_text(text: str) -> str:
+    return "".join(one for one in parse_chunks(text) if isinstance(one, str))
 
 
-def text(content: str) -> str:
+def text_array(content: str) -> str:
     """An array with one text, which says what is written here and escapes nothing."""
     return f'[{{"type":"text","content":"{content}"}}]'
 
@@ -57,8 +57,8 @@ def test_speech_and_actions_come_in_their_order() -> None:
         '[{"type":"action","name":"wb_open","params":{}},{"type":"text","content":"Look at this."},'
         '{"type":"action","tool_name":"laser","parameters":{"x":1},"action_id":"a1"},"And this."]'
     )
-    assert read(written) == [
-        OPEN,
+    assert parse_chunks(written) == [
+        OPEN_ACTION,
         "Look at this.",
         {"type": "action", "tool_name": "laser", "parameters": {"x": 1}, "action_id": "a1"},
         " And this.",
@@ -70,7 +70,7 @@ def test_speech_comes_as_it_grows_and_an_action_as_soon_as_it_is_whole() -> None
     assert reader.feed('[{"type":"text","content":"Lo') == [SpeechDelta("Lo")]
     assert reader.feed("ok at") == [SpeechDelta("ok at")]
     assert reader.feed(' this."}, {"type":"action","name":"wb_open","params":{}') == [SpeechDelta(" this.")]
-    assert reader.feed("}") == [ObjectItem(OPEN)]
+    assert reader.feed("}") == [ObjectItem(OPEN_ACTION)]
     assert reader.feed(',"Well') == [SpeechDelta(" Well")]
 
 
@@ -83,8 +83,8 @@ def test_a_text_before_its_type_waits_for_it() -> None:
 
 
 def test_an_object_without_type_is_speech_if_it_has_content_and_no_name() -> None:
-    assert read('[{"content":"Hi."}]') == ["Hi."]
-    assert read('[{"content":"Hi.","name":"x"},{"content":1},{"tool_name":"y","content":"z"}]') == [
+    assert parse_chunks('[{"content":"Hi."}]') == ["Hi."]
+    assert parse_chunks('[{"content":"Hi.","name":"x"},{"content":1},{"tool_name":"y","content":"z"}]') == [
         {"content": "Hi.", "name": "x"},
         {"content": 1},
         {"tool_name": "y", "content": "z"},
@@ -93,20 +93,20 @@ def test_an_object_without_type_is_speech_if_it_has_content_and_no_name() -> Non
 
 def test_other_objects_come_out_whole() -> None:
     proposal = {"name": "Rain", "category": "nature", "description": "wet", "rationale": "needed"}
-    assert read(json.dumps([proposal, {}])) == [proposal, {}]
+    assert parse_chunks(json.dumps([proposal, {}])) == [proposal, {}]
 
 
 def test_what_is_neither_object_nor_string_is_dropped() -> None:
-    assert read('[{"type":"text","content":"a"}, 1, null, true, ["x", {"y": 2}], -1e3]') == ["a"]
-    assert read('[1, "a", [[]]]') == ["a"]
-    assert read('[[], "a"]') == ["a"]
-    assert read('[{"type":"text"},{"type":"text","content":5}]') == []
+    assert parse_chunks('[{"type":"text","content":"a"}, 1, null, true, ["x", {"y": 2}], -1e3]') == ["a"]
+    assert parse_chunks('[1, "a", [[]]]') == ["a"]
+    assert parse_chunks('[[], "a"]') == ["a"]
+    assert parse_chunks('[{"type":"text"},{"type":"text","content":5}]') == []
 
 
 def test_a_space_keeps_texts_apart_unless_there_is_white_space() -> None:
-    assert said('["One.","Two."," Three.\\n","Four.","","Five."]') == "One. Two. Three.\nFour. Five."
-    assert read('["One.",{"name":"x"},"Two."]') == ["One.", {"name": "x"}, " Two."]
-    assert said('["你好。","我们开始。"]') == "你好。我们开始。"
+    assert spoken_text('["One.","Two."," Three.\\n","Four.","","Five."]') == "One. Two. Three.\nFour. Five."
+    assert parse_chunks('["One.",{"name":"x"},"Two."]') == ["One.", {"name": "x"}, " Two."]
+    assert spoken_text('["你好。","我们开始。"]') == "你好。我们开始。"
 
 
 def test_brackets_in_strings_and_nested_arrays_do_not_end_the_array() -> None:
@@ -134,7 +134,7 @@ def test_what_follows_the_array_is_not_read() -> None:
 
 
 def test_an_action_is_named_in_either_spelling() -> None:
-    assert action_name_and_params(ObjectItem(OPEN)) == ("wb_open", {})
+    assert action_name_and_params(ObjectItem(OPEN_ACTION)) == ("wb_open", {})
     assert action_name_and_params(ObjectItem({"tool_name": "a", "parameters": {"x": 1}})) == ("a", {"x": 1})
     assert action_name_and_params(ObjectItem({"name": "a", "params": "none"})) == ("a", {})
     assert action_name_and_params(ObjectItem({"name": 5})) is None
@@ -158,12 +158,12 @@ def test_an_action_is_named_in_either_spelling() -> None:
     ],
 )
 def test_fences_and_chatter_before_the_array_are_skipped(before: str) -> None:
-    assert read(before + text("Hi.") + "\n```\nHope this helps [really].") == ["Hi."]
+    assert parse_chunks(before + text_array("Hi.") + "\n```\nHope this helps [really].") == ["Hi."]
 
 
 @pytest.mark.parametrize("opening", ["[ ", "[\n// first\n", "[/* { */ ", "[\t\r\n"])
 def test_white_space_and_comments_may_follow_the_bracket(opening: str) -> None:
-    assert read("So: " + opening + text("Hi.")[1:]) == ["Hi."]
+    assert parse_chunks("So: " + opening + text_array("Hi.")[1:]) == ["Hi."]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_white_space_and_comments_may_follow_the_bracket(opening: str) -> None:
     ],
 )
 def test_prose_without_an_array_is_speech(prose: str) -> None:
-    assert read(prose) == [prose]
-    assert read("\n " + prose) == [prose]
+    assert parse_chunks(prose) == [prose]
+    assert parse_chunks("\n " + prose) == [prose]
 
 
 def test_long_prose_is_streamed_and_an_array_after_it_is_part_of_it() -> None:
@@ -192,27 +192,29 @@ def test_long_prose_is_streamed_and_an_array_after_it_is_part_of_it() -> None:
 
 @pytest.mark.parametrize("empty", ["[]", "```json\n[ ]\n```", "Nothing to add:\n[]\n", "", " \n"])
 def test_an_answer_of_nothing_says_nothing(empty: str) -> None:
-    assert read(empty) == []
+    assert parse_chunks(empty) == []
 
 
 def test_objects_without_an_array_are_read_one_after_the_other() -> None:
     lines = '{"type":"text","content":"One."}\n{"type":"action","name":"wb_open","params":{}}\n{"name":"x"}'
-    assert read(lines) == ["One.", OPEN, {"name": "x"}]
-    assert read('Sure: {"type":"text","content":"One."} I hope "it" helps.') == ["One."]
-    assert read('{"name":"x"}\n[{"name":"y"}, "z"]') == [{"name": "x"}, {"name": "y"}, "z"]
+    assert parse_chunks(lines) == ["One.", OPEN_ACTION, {"name": "x"}]
+    assert parse_chunks('Sure: {"type":"text","content":"One."} I hope "it" helps.') == ["One."]
+    assert parse_chunks('{"name":"x"}\n[{"name":"y"}, "z"]') == [{"name": "x"}, {"name": "y"}, "z"]
 
 
 def test_an_array_that_is_never_closed_gives_all_that_was_there() -> None:
-    assert read('[{"type":"text","content":"Half a sen') == ["Half a sen"]
-    assert read('[{"content":"Half a sen') == ["Half a sen"]
-    assert read('[{"type":"text","content":"One."},{"type":"action","name":"wb_open","params":{}}') == [
+    assert parse_chunks('[{"type":"text","content":"Half a sen') == ["Half a sen"]
+    assert parse_chunks('[{"content":"Half a sen') == ["Half a sen"]
+    assert parse_chunks(
+        '[{"type":"text","content":"One."},{"type":"action","name":"wb_open","params":{}}'
+    ) == [
         "One.",
-        OPEN,
+        OPEN_ACTION,
     ]
-    assert read('[{"type":"action","name":"wb_open"}')[0] == {"type": "action", "name": "wb_open"}
-    assert read('["One.",{"type":"action","name":"wb_open","params":{"x":"y') == ["One."]
-    assert read('[{"type":"text","content":"a\\u12') == ["a"]
-    assert read('[{"type":"text","content":"a","mo') == ["a"]
+    assert parse_chunks('[{"type":"action","name":"wb_open"}')[0] == {"type": "action", "name": "wb_open"}
+    assert parse_chunks('["One.",{"type":"action","name":"wb_open","params":{"x":"y') == ["One."]
+    assert parse_chunks('[{"type":"text","content":"a\\u12') == ["a"]
+    assert parse_chunks('[{"type":"text","content":"a","mo') == ["a"]
 
 
 # What models get wrong
@@ -239,20 +241,26 @@ def test_an_array_that_is_never_closed_gives_all_that_was_there() -> None:
     ],
 )
 def test_quotes_that_were_not_escaped_belong_to_the_text(content: str) -> None:
-    assert read(text(content)) == [content]
-    assert read(f'[{{"content":"{content}","type":"text"}},{json.dumps(OPEN)}]') == [content, OPEN]
-    assert read(f'{{"type":"text","content":"{content}"}}\n{json.dumps(OPEN)}') == [content, OPEN]
+    assert parse_chunks(text_array(content)) == [content]
+    assert parse_chunks(f'[{{"content":"{content}","type":"text"}},{json.dumps(OPEN_ACTION)}]') == [
+        content,
+        OPEN_ACTION,
+    ]
+    assert parse_chunks(f'{{"type":"text","content":"{content}"}}\n{json.dumps(OPEN_ACTION)}') == [
+        content,
+        OPEN_ACTION,
+    ]
 
 
 def test_stray_quotes_are_mended_in_parameters_too() -> None:
-    assert read('[{"name":"x","params":{"a":"say "hi", ok","b":["a "b" c","d"]}},"e"]') == [
+    assert parse_chunks('[{"name":"x","params":{"a":"say "hi", ok","b":["a "b" c","d"]}},"e"]') == [
         {"name": "x", "params": {"a": 'say "hi", ok', "b": ['a "b" c', "d"]}},
         "e",
     ]
 
 
-MENDED = {
-    "raw line breaks and tabs": (text("a\nb\tc"), ["a\nb\tc"]),
+REPAIR_CASES = {
+    "raw line breaks and tabs": (text_array("a\nb\tc"), ["a\nb\tc"]),
     "commas too many": ('[{"name":"x","params":{"a":[1,2,],},},]', [{"name": "x", "params": {"a": [1, 2]}}]),
     "no comma between items": (
         '["a" {"name":"x"} {"name":"y"}\n"b"]',
@@ -272,9 +280,9 @@ MENDED = {
         [{"name": None, "a": None, "b": 1, "c": 0.5}],
     ),
     "keys without quotes": ('[{type: "text", content: "a"},{name:"x",b:1}]', ["a", {"name": "x", "b": 1}]),
-    "escapes that are none": (text(r"\'a\' \alpha \x41 \u12 \_"), [r"'a' \alpha \x41 \u12 \_"]),
-    "half a pair": (text(r"\ud83d \ude00 \ud83d\ude00"), ["\ufffd \ufffd \U0001f600"]),
-    "surrogates": (text("\ud83d!"), ["\ufffd!"]),
+    "escapes that are none": (text_array(r"\'a\' \alpha \x41 \u12 \_"), [r"'a' \alpha \x41 \u12 \_"]),
+    "half a pair": (text_array(r"\ud83d \ude00 \ud83d\ude00"), ["\ufffd \ufffd \U0001f600"]),
+    "surrogates": (text_array("\ud83d!"), ["\ufffd!"]),
     "a brace too few": (
         '[{"name":"x","params":{"a":1},{"name":"y"}]',
         [{"name": "x", "params": {"a": 1}}, {"name": "y"}],
@@ -291,21 +299,21 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize(("written", "meant"), MENDED.values(), ids=MENDED)
+@pytest.mark.parametrize(("written", "meant"), REPAIR_CASES.values(), ids=REPAIR_CASES)
 def test_what_models_get_wrong_is_mended(written: str, meant: list[Any]) -> None:
-    assert read(written) == meant
+    assert parse_chunks(written) == meant
     for cut in range(len(written)):
-        assert read(written[:cut], written[cut:]) == meant
+        assert parse_chunks(written[:cut], written[cut:]) == meant
 
 
 def test_what_is_nested_too_deep_to_be_written_again_is_dropped() -> None:
     deep = '{"name":"x","params":' + '{"a":[' * 10_000 + "]}" * 10_000 + "}"
-    assert read(f'[{deep},{{"name":"y"}},"z"]') == [{"name": "y"}, "z"]
-    assert read(f'[{"[" * 10_000},"z"]') == []
+    assert parse_chunks(f'[{deep},{{"name":"y"}},"z"]') == [{"name": "y"}, "z"]
+    assert parse_chunks(f'[{"[" * 10_000},"z"]') == []
 
 
 def test_a_number_too_long_for_an_integer_is_still_a_number() -> None:
-    assert read(f'[{{"name":{"9" * 10_000}}}]') == [{"name": float("inf")}]
+    assert parse_chunks(f'[{{"name":{"9" * 10_000}}}]') == [{"name": float("inf")}]
 
 
 # What holds for any text and any cut
@@ -327,7 +335,7 @@ ARRAYS: st.SearchStrategy[list[Any]] = st.just([]) | st.builds(
     st.lists(TEXTS | ACTIONS | JSON, max_size=5),
 )
 INDENTS = st.sampled_from([None, 1, 70])
-SOUP = st.lists(
+JSON_FRAGMENTS = st.lists(
     st.sampled_from(
         [
             *"[]{}\"',:/\\ \nax1`",
@@ -357,7 +365,7 @@ OPENINGS = st.sampled_from(
 )
 
 
-def meant(array: list[Any]) -> Iterator[str | dict[str, Any]]:
+def expected_pieces(array: list[Any]) -> Iterator[str | dict[str, Any]]:
     """What an array says by the rules, from what `json.loads` makes of it."""
     last = ""
     for one in array:
@@ -374,7 +382,7 @@ def meant(array: list[Any]) -> Iterator[str | dict[str, Any]]:
             last = speech[-1]
 
 
-def cuts(written: str, seed: int) -> list[str]:
+def split_randomly(written: str, seed: int) -> list[str]:
     pieces, rng = [], random.Random(seed)  # noqa: S311 - not for secrets
     while written:
         length = rng.choice([1, 2, 3, 7, 40])
@@ -383,7 +391,7 @@ def cuts(written: str, seed: int) -> list[str]:
     return pieces
 
 
-def damaged(array: Sequence[Any], rng: random.Random) -> str:
+def damage_json(array: Sequence[Any], rng: random.Random) -> str:
     """Write an array as models do on a bad day, with damage of every kind."""
 
     def gap() -> str:
@@ -417,11 +425,16 @@ def test_an_undamaged_array_gives_what_json_gives(
     array: list[Any], indent: int | None, ascii: bool, seed: int
 ) -> None:
     written = json.dumps(array, indent=indent, ensure_ascii=ascii)
-    wanted = joined(
-        [SpeechDelta(one) if isinstance(one, str) else ObjectItem(one) for one in meant(json.loads(written))]
+    wanted = merge_speech(
+        [
+            SpeechDelta(one) if isinstance(one, str) else ObjectItem(one)
+            for one in expected_pieces(json.loads(written))
+        ]
     )
     reader = JsonArrayParser()
-    found = joined([one for chunk in cuts(written, seed) for one in reader.feed(chunk)] + reader.close())
+    found = merge_speech(
+        [one for chunk in split_randomly(written, seed) for one in reader.feed(chunk)] + reader.close()
+    )
     assert found == wanted
     assert reader.closed
 
@@ -429,20 +442,20 @@ def test_an_undamaged_array_gives_what_json_gives(
 @settings(max_examples=20)  # an example reads the array once for each of its cuts
 @given(ARRAYS, st.integers())
 def test_a_damaged_array_says_the_same_for_every_cut(array: list[Any], seed: int) -> None:
-    written = damaged(array, random.Random(seed))  # noqa: S311
-    whole = read(written)
-    assert read(*written) == whole
+    written = damage_json(array, random.Random(seed))  # noqa: S311
+    whole = parse_chunks(written)
+    assert parse_chunks(*written) == whole
     for cut in range(1, min(len(written), 300)):
-        assert read(written[:cut], written[cut:]) == whole
+        assert parse_chunks(written[:cut], written[cut:]) == whole
 
 
-@given(OPENINGS, SOUP, st.integers())
+@given(OPENINGS, JSON_FRAGMENTS, st.integers())
 @example('[{"type":"text","content":"', 'a"}, truex', 0)
 def test_any_text_says_the_same_for_any_cut_and_never_raises(opening: str, soup: str, seed: int) -> None:
     written = opening + soup
-    whole = read(written)
-    assert read(*written) == whole
-    assert read(*cuts(written, seed)) == whole
+    whole = parse_chunks(written)
+    assert parse_chunks(*written) == whole
+    assert parse_chunks(*split_randomly(written, seed)) == whole
     json.dumps(whole, ensure_ascii=False).encode()  # there is nothing that could not be sent
 
 
@@ -453,7 +466,7 @@ def test_any_bytes_can_be_read(noise: bytes) -> None:
         noise.decode("latin-1"),
         noise.decode("utf-8", "surrogateescape"),
     ):
-        assert read(written) == read(*written)
+        assert parse_chunks(written) == parse_chunks(*written)
 
 
 @given(STRINGS, st.integers(0, 2**32))
@@ -462,9 +475,9 @@ def test_speech_is_never_far_behind(content: str, seed: int) -> None:
     for stray in (written, written.replace('\\"', '"')):
         cut = seed % (len(stray) + 1)
         reader = JsonArrayParser()
-        heard = joined(reader.feed('[{"type":"text","content":"' + stray[:cut]))
-        rest = joined(reader.close())
-        assert len("".join(map(str, rest))) <= MOST_HELD, heard
+        heard = merge_speech(reader.feed('[{"type":"text","content":"' + stray[:cut]))
+        rest = merge_speech(reader.close())
+        assert len("".join(map(str, rest))) <= MAX_BUFFERED_CHARS, heard
 
 
 @pytest.mark.parametrize(

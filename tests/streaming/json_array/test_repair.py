@@ -18,12 +18,12 @@ from moot.streaming.json_array.repair import (
     replace_surrogates,
 )
 
-MARKS = st.lists(st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//", "null"]), max_size=12).map(
-    "".join
-)
+JSON_FRAGMENTS = st.lists(
+    st.sampled_from([*"{}[]\"',:/* \n\\ax1", "true", '"key":', "//", "null"]), max_size=12
+).map("".join)
 
 
-def decided(rest: str, path: str = "{", *, doubt: bool = False) -> bool | None:
+def decide_quote(rest: str, path: str = "{", *, doubt: bool = False) -> bool | None:
     return quote_ends_string(rest, path, has_unpaired_quote=doubt, has_unquoted_keys=False, is_final=False)
 
 
@@ -36,40 +36,40 @@ def test_white_space_and_comments_do_not_count() -> None:
 
 @pytest.mark.parametrize("rest", ["}", "]", ', "key":', ",}", ', /* then */ "a\\"b" :', ' "key":', ', {"'])
 def test_a_quote_ends_a_value_where_a_member_or_the_end_follows(rest: str) -> None:
-    assert decided(rest) is True
+    assert decide_quote(rest) is True
 
 
 @pytest.mark.parametrize(
     "rest", [" and", ".", ", and", ', "b",', ', "b" x', ": c", '" x', '"},{"type"', ', "a\n']
 )
 def test_a_quote_is_stray_where_none_can_follow(rest: str) -> None:
-    assert decided(rest) is False
+    assert decide_quote(rest) is False
 
 
 @pytest.mark.parametrize("rest", ["", " ", ",", ', "', ', "key', ', "key"', ', "a\\', ', "key" /', ' "ke'])
 def test_it_stays_open_while_a_member_may_still_come(rest: str) -> None:
-    assert decided(rest) is None
+    assert decide_quote(rest) is None
 
 
 def test_in_doubt_a_bracket_must_lead_on() -> None:
-    assert decided("} here") is True
-    assert decided("} here", doubt=True) is False
-    assert decided("}, then on", doubt=True) is False
-    assert decided('}, {"', doubt=True) is True
-    assert decided("}\n]\nx", doubt=True) is True
-    assert decided("}] x", doubt=True) is False
-    assert decided("}}", doubt=True) is False
-    assert decided("]}", doubt=True) is False
-    assert decided(', "x":', doubt=True) is False
-    assert decided('}, "x"', "{{", doubt=True) is None
-    assert decided('}, "x":', "{{", doubt=True) is True
+    assert decide_quote("} here") is True
+    assert decide_quote("} here", doubt=True) is False
+    assert decide_quote("}, then on", doubt=True) is False
+    assert decide_quote('}, {"', doubt=True) is True
+    assert decide_quote("}\n]\nx", doubt=True) is True
+    assert decide_quote("}] x", doubt=True) is False
+    assert decide_quote("}}", doubt=True) is False
+    assert decide_quote("]}", doubt=True) is False
+    assert decide_quote(', "x":', doubt=True) is False
+    assert decide_quote('}, "x"', "{{", doubt=True) is None
+    assert decide_quote('}, "x":', "{{", doubt=True) is True
 
 
 def test_in_an_array_another_value_may_follow() -> None:
     for rest in (', "', ", 1", ", null]", "]", ' "b"', ' {"'):
-        assert decided(rest, "[{") is True
+        assert decide_quote(rest, "[{") is True
     for rest in (", nobody", " and", ".", '"'):
-        assert decided(rest, "[{") is False
+        assert decide_quote(rest, "[{") is False
 
 
 def test_what_stays_open_at_the_end_is_an_end_unless_a_quote_comes_first() -> None:
@@ -133,9 +133,9 @@ def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
         )
 
 
-@given(MARKS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
+@given(JSON_FRAGMENTS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
 def test_an_answer_never_changes_with_what_comes_later(rest: str, path: str, doubt: bool) -> None:
-    answers = [decided(rest[:length], path, doubt=doubt) for length in range(len(rest) + 1)]
+    answers = [decide_quote(rest[:length], path, doubt=doubt) for length in range(len(rest) + 1)]
     given = [answer for answer in answers if answer is not None]
     assert len(set(given)) <= 1
     assert given == answers[len(answers) - len(given) :]

@@ -7,19 +7,22 @@ from moot.testing.discord.gateway import HEARTBEAT, HELLO, IDENTIFY, INVALID_SES
 from moot.testing.discord.guild import Json
 from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord, serve_discord
 
-IDENTITY = {"op": IDENTIFY, "d": {"token": FAKE_BOT_TOKEN, "intents": 0}}
+IDENTIFY_PAYLOAD = {"op": IDENTIFY, "d": {"token": FAKE_BOT_TOKEN, "intents": 0}}
 
 
 @asynccontextmanager
-async def connected(double: FakeDiscord) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-    async with aiohttp.ClientSession() as session, session.ws_connect(double.gateway.gateway_url) as socket:
+async def connect_gateway(fake_discord: FakeDiscord) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(fake_discord.gateway.gateway_url) as socket,
+    ):
         assert (await socket.receive_json())["op"] == HELLO
         yield socket
 
 
-async def identified(socket: aiohttp.ClientWebSocketResponse) -> Json:
+async def identify(socket: aiohttp.ClientWebSocketResponse) -> Json:
     """Say who one is, and return what READY says."""
-    await socket.send_json(IDENTITY)
+    await socket.send_json(IDENTIFY_PAYLOAD)
     ready, guild = await socket.receive_json(), await socket.receive_json()
     assert (ready["t"], ready["s"], guild["t"], guild["s"]) == ("READY", 1, "GUILD_CREATE", 2)
     data: Json = ready["d"]
@@ -27,10 +30,10 @@ async def identified(socket: aiohttp.ClientWebSocketResponse) -> Json:
 
 
 async def test_heartbeats_are_answered_and_events_have_numbers() -> None:
-    async with serve_discord(FakeDiscord()) as double, connected(double) as socket:
+    async with serve_discord(FakeDiscord()) as double, connect_gateway(double) as socket:
         await socket.send_json({"op": HEARTBEAT, "d": None})
         assert await socket.receive_json() == {"op": 11}
-        await identified(socket)
+        await identify(socket)
         double.post_message(double.add_channel("general"), "anna", "Hello")
         event = await socket.receive_json()
         assert (event["t"], event["s"], event["d"]["content"]) == ("MESSAGE_CREATE", 3, "Hello")
@@ -38,12 +41,12 @@ async def test_heartbeats_are_answered_and_events_have_numbers() -> None:
 
 async def test_after_a_cut_a_session_is_resumed_without_a_gap() -> None:
     async with serve_discord(FakeDiscord()) as double:
-        async with connected(double) as socket:
-            session = (await identified(socket))["session_id"]
+        async with connect_gateway(double) as socket:
+            session = (await identify(socket))["session_id"]
             double.gateway.abort_connections()
             assert (await socket.receive()).type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
         double.post_message(double.add_channel("general"), "anna", "Meanwhile")
-        async with connected(double) as socket:
+        async with connect_gateway(double) as socket:
             await socket.send_json(
                 {"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": session, "seq": 2}}
             )
@@ -52,7 +55,7 @@ async def test_after_a_cut_a_session_is_resumed_without_a_gap() -> None:
 
 
 async def test_a_session_that_is_forgotten_is_refused() -> None:
-    async with serve_discord(FakeDiscord()) as double, connected(double) as socket:
+    async with serve_discord(FakeDiscord()) as double, connect_gateway(double) as socket:
         await socket.send_json({"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": "x", "seq": 2}})
         assert await socket.receive_json() == {"op": INVALID_SESSION, "d": False}
 
@@ -64,6 +67,6 @@ async def test_a_wrong_token_and_intents_that_are_not_granted_close_the_connecti
             ({"token": "x", "intents": 0}, 4004),
             ({"token": FAKE_BOT_TOKEN, "intents": 1 << 15}, 4014),
         ):
-            async with connected(double) as socket:
+            async with connect_gateway(double) as socket:
                 await socket.send_json({"op": IDENTIFY, "d": data})
                 assert (await socket.receive()).data == code

@@ -3,19 +3,19 @@ import pytest
 from moot.testing.discord.guild import DiscordApiError, FakeGuild, Json, Upload
 
 
-class Heard(list[tuple[str, Json]]):
+class RecordedEvents(list[tuple[str, Json]]):
     def __call__(self, name: str, data: Json) -> None:
         self.append((name, data))
 
 
 @pytest.fixture
-def heard() -> Heard:
-    return Heard()
+def recorded_events() -> RecordedEvents:
+    return RecordedEvents()
 
 
 @pytest.fixture
-def guild(heard: Heard) -> FakeGuild:
-    return FakeGuild(heard)
+def guild(recorded_events: RecordedEvents) -> FakeGuild:
+    return FakeGuild(recorded_events)
 
 
 def test_ids_grow(guild: FakeGuild) -> None:
@@ -23,12 +23,12 @@ def test_ids_grow(guild: FakeGuild) -> None:
     assert ids == sorted(set(ids))
 
 
-def test_what_is_posted_is_dispatched(guild: FakeGuild, heard: Heard) -> None:
+def test_what_is_posted_is_dispatched(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     channel = guild.add_channel("general")
     message = guild.post_message(
         channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "}
     )
-    assert heard == [("MESSAGE_CREATE", message)]
+    assert recorded_events == [("MESSAGE_CREATE", message)]
     assert message["content"] == f"Hello <@{guild.bot['id']}>"
     assert [one["username"] for one in message["mentions"]] == ["Moot"]
 
@@ -64,18 +64,18 @@ def test_files_are_kept(guild: FakeGuild) -> None:
     assert guild.uploads[attachment["id"]].data == b"12"
 
 
-def test_a_channel_that_is_gone_or_closed_is_none(guild: FakeGuild, heard: Heard) -> None:
+def test_a_channel_that_is_gone_or_closed_is_none(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     gone, closed = guild.add_channel("gone"), guild.add_channel("closed")
     guild.remove_channel(gone)
     closed.closed = True
-    assert heard[-1][0] == "CHANNEL_DELETE"
+    assert recorded_events[-1][0] == "CHANNEL_DELETE"
     for channel, status in ((gone, 404), (closed, 403)):
         with pytest.raises(DiscordApiError) as refused:
             guild.get_channel(channel.id)
         assert refused.value.status == status
 
 
-def test_messages_are_edited_and_deleted(guild: FakeGuild, heard: Heard) -> None:
+def test_messages_are_edited_and_deleted(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     channel = guild.add_channel("general")
     message = guild.post_message(channel, guild.bot, {"content": "Hello"})
     assert guild.edit_message(message, {"content": "Good day"})["content"] == "Good day"
@@ -85,7 +85,7 @@ def test_messages_are_edited_and_deleted(guild: FakeGuild, heard: Heard) -> None
         "components": [],
     }
     guild.delete_message(channel, message["id"])
-    names = [name for name, _ in heard]
+    names = [name for name, _ in recorded_events]
     assert names == ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"]
     with pytest.raises(DiscordApiError, match="Unknown Message"):
         guild.get_message(channel, message["id"])

@@ -9,40 +9,43 @@ HEADERS = {"Authorization": f"Bot {FAKE_BOT_TOKEN}"}
 
 
 @pytest.fixture
-async def double() -> AsyncIterator[FakeDiscord]:
+async def fake_discord() -> AsyncIterator[FakeDiscord]:
     async with serve_discord(FakeDiscord()) as double:
         yield double
 
 
 @pytest.fixture
-async def http(double: FakeDiscord) -> AsyncIterator[aiohttp.ClientSession]:
+async def http(fake_discord: FakeDiscord) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(headers=HEADERS) as session:
         yield session
 
 
 async def test_answers_are_of_exactly_the_type_that_clients_look_for(
-    double: FakeDiscord, http: aiohttp.ClientSession
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
-    async with http.get(f"{double.api_base_url}/users/@me") as reply:
+    async with http.get(f"{fake_discord.api_base_url}/users/@me") as reply:
         assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json")
         assert reply.headers["Via"]
         assert reply.headers["X-RateLimit-Bucket"]
         assert (await reply.json())["username"] == "Moot"
 
 
-async def test_without_the_token_nothing_is_told(double: FakeDiscord) -> None:
-    async with aiohttp.ClientSession() as session, session.get(f"{double.api_base_url}/users/@me") as reply:
+async def test_without_the_token_nothing_is_told(fake_discord: FakeDiscord) -> None:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{fake_discord.api_base_url}/users/@me") as reply,
+    ):
         assert reply.status == 401
 
 
 async def test_too_many_requests_are_told_when_to_come_again(
-    double: FakeDiscord, http: aiohttp.ClientSession
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
-    double.rest.buckets.window_seconds = 60.0
-    channel = double.add_channel("general")
+    fake_discord.rest.buckets.window_seconds = 60.0
+    channel = fake_discord.add_channel("general")
     statuses = []
     for _ in range(6):
-        async with http.post(f"{double.api_base_url}/channels/{channel.id}/typing") as reply:
+        async with http.post(f"{fake_discord.api_base_url}/channels/{channel.id}/typing") as reply:
             statuses.append(reply.status)
             body = await reply.read()
     assert statuses == [204] * 5 + [429]
@@ -54,49 +57,51 @@ async def test_too_many_requests_are_told_when_to_come_again(
     [("rate", 429, 0), ("cloudflare", 429, 0), ("broken", 502, 0), ("done_and_broken", 502, 1)],
 )
 async def test_faults_are_made_on_demand(
-    double: FakeDiscord, http: aiohttp.ClientSession, kind: str, status: int, arrived: int
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession, kind: str, status: int, arrived: int
 ) -> None:
-    channel = double.add_channel("general")
-    double.faults.add_fault("POST /channels/", kind)  # type: ignore[arg-type]
+    channel = fake_discord.add_channel("general")
+    fake_discord.faults.add_fault("POST /channels/", kind)  # type: ignore[arg-type]
     async with http.post(
-        f"{double.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"}
+        f"{fake_discord.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"}
     ) as reply:
         assert reply.status == status
         assert ("Via" in reply.headers) == (kind != "cloudflare")
     assert len(channel.messages) == arrived
 
 
-async def test_an_answer_can_be_lost(double: FakeDiscord, http: aiohttp.ClientSession) -> None:
-    channel = double.add_channel("general")
-    double.faults.add_fault("POST /channels/", "lost")
+async def test_an_answer_can_be_lost(fake_discord: FakeDiscord, http: aiohttp.ClientSession) -> None:
+    channel = fake_discord.add_channel("general")
+    fake_discord.faults.add_fault("POST /channels/", "lost")
     with pytest.raises(aiohttp.ClientError):
-        await http.post(f"{double.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"})
+        await http.post(
+            f"{fake_discord.api_base_url}/channels/{channel.id}/messages", json={"content": "Hello"}
+        )
     assert len(channel.messages) == 1
 
 
 async def test_the_newest_messages_are_read_the_newest_first(
-    double: FakeDiscord, http: aiohttp.ClientSession
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
-    channel = double.add_channel("general")
-    messages = [double.post_message(channel, "anna", str(number)) for number in range(4)]
-    async with http.get(f"{double.api_base_url}/channels/{channel.id}/messages?limit=2") as reply:
+    channel = fake_discord.add_channel("general")
+    messages = [fake_discord.post_message(channel, "anna", str(number)) for number in range(4)]
+    async with http.get(f"{fake_discord.api_base_url}/channels/{channel.id}/messages?limit=2") as reply:
         assert [one["content"] for one in await reply.json()] == ["3", "2"]
     after = messages[0]["id"]
     async with http.get(
-        f"{double.api_base_url}/channels/{channel.id}/messages?after={after}&limit=2"
+        f"{fake_discord.api_base_url}/channels/{channel.id}/messages?after={after}&limit=2"
     ) as reply:
         assert [one["content"] for one in await reply.json()] == ["2", "1"]
 
 
 async def test_a_message_is_edited_and_what_was_sent_is_kept_as_it_came(
-    double: FakeDiscord, http: aiohttp.ClientSession
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
-    channel = double.add_channel("general")
-    message = double.guild.post_message(channel, double.guild.bot, {"content": "Hello"})
-    url = f"{double.api_base_url}/channels/{channel.id}/messages/{message['id']}"
+    channel = fake_discord.add_channel("general")
+    message = fake_discord.guild.post_message(channel, fake_discord.guild.bot, {"content": "Hello"})
+    url = f"{fake_discord.api_base_url}/channels/{channel.id}/messages/{message['id']}"
     async with http.patch(url, json={"content": "Good day"}) as reply:
         assert reply.status == 200
-    assert double.guild.request_bodies == [{"content": "Good day"}]
+    assert fake_discord.guild.request_bodies == [{"content": "Good day"}]
     async with http.delete(url) as reply:
         assert reply.status == 204
     async with http.get(url) as reply:
@@ -104,9 +109,9 @@ async def test_a_message_is_edited_and_what_was_sent_is_kept_as_it_came(
 
 
 async def test_an_unknown_webhook_and_an_unknown_interaction_are_refused(
-    double: FakeDiscord, http: aiohttp.ClientSession
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
-    async with http.post(f"{double.api_base_url}/webhooks/1/x", json={"content": "Hello"}) as reply:
+    async with http.post(f"{fake_discord.api_base_url}/webhooks/1/x", json={"content": "Hello"}) as reply:
         assert (reply.status, (await reply.json())["code"]) == (404, 10015)
-    async with http.post(f"{double.api_base_url}/interactions/1/x/callback", json={"type": 5}) as reply:
+    async with http.post(f"{fake_discord.api_base_url}/interactions/1/x/callback", json={"type": 5}) as reply:
         assert (reply.status, (await reply.json())["code"]) == (404, 10062)

@@ -5,40 +5,40 @@ import pytest
 from moot.types.drawing import ChartData, DrawChart
 from moot.whiteboard.geometry import Box
 from moot.whiteboard.render.charts import PALETTE, render_chart, render_legend
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.parsing import Node, parse_markup
 
-TYPES = get_args(get_type_hints(DrawChart)["chart_type"])
+CHART_TYPES = get_args(get_type_hints(DrawChart)["chart_type"])
 BOX = Box(0, 0, 400, 280)
 
 
-def drawn(type_: str, data: ChartData, *colours: str) -> Node:
+def draw_chart(type_: str, data: ChartData, *colours: str) -> Node:
     drawing = DrawChart(chart_type=type_, x=0, y=0, data=data, theme_colors=colours)  # type: ignore[arg-type]
-    return parsed(render_chart(drawing, BOX))
+    return parse_markup(render_chart(drawing, BOX))
 
 
-def texts(tree: Node) -> list[str]:
+def node_texts(tree: Node) -> list[str]:
     return [node.text or "" for node in tree.iter("text")]
 
 
 def test_there_are_eight_types() -> None:
-    assert len(TYPES) == 8
+    assert len(CHART_TYPES) == 8
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("type_", CHART_TYPES)
 def test_every_type_shows_its_names(type_: str) -> None:
     data = ChartData(labels=("Jan", "Feb", "Mar"), legends=("x", "y"), series=((1, 2, 3), (3, 2, 1)))
     wanted = {"scatter": ["y"], "pie": ["Jan", "Feb", "Mar"], "ring": ["Jan", "Feb", "Mar"]}
-    assert set(wanted.get(type_, ["Jan", "Feb", "Mar", "x", "y"])) <= set(texts(drawn(type_, data)))
+    assert set(wanted.get(type_, ["Jan", "Feb", "Mar", "x", "y"])) <= set(node_texts(draw_chart(type_, data)))
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("type_", CHART_TYPES)
 @pytest.mark.parametrize(
     "series", [((),), ((), (1.0,)), ((1.0,), (1.0, 2.0, 3.0, 4.0)), ((0.0, 0.0, 0.0),), ((-1.0, 1.0),)]
 )
 def test_numbers_of_any_shape_are_drawn_or_explained(
     type_: str, series: tuple[tuple[float, ...], ...]
 ) -> None:
-    assert len(drawn(type_, ChartData(labels=("a", "b"), series=series))) > 0
+    assert len(draw_chart(type_, ChartData(labels=("a", "b"), series=series))) > 0
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_numbers_of_any_shape_are_drawn_or_explained(
 def test_what_makes_no_chart_is_shown_with_the_reason(
     type_: str, series: tuple[tuple[float, ...], ...], why: str
 ) -> None:
-    assert texts(drawn(type_, ChartData(series=series)))[0].startswith(why[:40])
+    assert node_texts(draw_chart(type_, ChartData(series=series)))[0].startswith(why[:40])
 
 
 def test_colours_that_were_asked_for_come_first() -> None:
-    tree = drawn("pie", ChartData(series=((1, 1),)), "#abcdef")
+    tree = draw_chart("pie", ChartData(series=((1, 1),)), "#abcdef")
     assert [node.get("fill") for node in tree.iter("path")] == ["#abcdef", PALETTE[0]]
 
 
 def test_a_single_series_without_a_name_needs_no_legend() -> None:
-    assert "Series 1" not in texts(drawn("bar", ChartData(series=((1, 2),))))
-    assert "Series 2" in texts(drawn("bar", ChartData(series=((1, 2), (3, 4)))))
+    assert "Series 1" not in node_texts(draw_chart("bar", ChartData(series=((1, 2),))))
+    assert "Series 2" in node_texts(draw_chart("bar", ChartData(series=((1, 2), (3, 4)))))
 
 
 def test_a_legend_never_takes_more_than_a_third() -> None:
@@ -73,6 +73,6 @@ def test_a_legend_never_takes_more_than_a_third() -> None:
 
 @pytest.mark.parametrize("kind", ["pie", "ring"])
 def test_labels_without_a_number_are_left_out_of_a_pie(kind: str) -> None:
-    shown = texts(drawn(kind, ChartData(labels=("a", "b", "c"), series=((1.0,),))))
+    shown = node_texts(draw_chart(kind, ChartData(labels=("a", "b", "c"), series=((1.0,),))))
     assert "a" in shown
     assert not {"b", "c"} & set(shown)

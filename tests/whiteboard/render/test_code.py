@@ -2,38 +2,38 @@ from moot.types.drawing import DrawCode
 from moot.whiteboard.code_listing import create_listing
 from moot.whiteboard.geometry import Box
 from moot.whiteboard.render.code import render_code_panel
-from tests.whiteboard.parsing import parsed
+from tests.whiteboard.parsing import parse_markup
 
 NBSP = "\u00a0"
 BOX = Box(0, 0, 480, 280)
 
 
-def texts(code: str, box: Box = BOX, file_name: str = "") -> list[str]:
+def panel_texts(code: str, box: Box = BOX, file_name: str = "") -> list[str]:
     drawing = DrawCode(code=code, x=0, y=0, file_name=file_name)
-    tree = parsed(render_code_panel(drawing, create_listing(code), box))
+    tree = parse_markup(render_code_panel(drawing, create_listing(code), box))
     return [(node.text or "").replace(NBSP, " ") for node in tree.iter("text")]
 
 
 def test_lines_stand_beside_their_names() -> None:
-    assert texts("if x:\n    y()") == ["L1", "if x:", "L2", "    y()"]
+    assert panel_texts("if x:\n    y()") == ["L1", "if x:", "L2", "    y()"]
 
 
 def test_an_empty_line_has_a_name_only() -> None:
-    assert texts("a\n\nb") == ["L1", "a", "L2", "L3", "b"]
+    assert panel_texts("a\n\nb") == ["L1", "a", "L2", "L3", "b"]
 
 
 def test_a_file_has_its_name_above() -> None:
-    assert texts("a", file_name="grow.py") == ["grow.py", "L1", "a"]
+    assert panel_texts("a", file_name="grow.py") == ["grow.py", "L1", "a"]
 
 
 def test_tabs_become_spaces() -> None:
-    assert texts("\ta") == ["L1", "    a"]
+    assert panel_texts("\ta") == ["L1", "    a"]
 
 
 def test_what_does_not_fit_is_told() -> None:
-    shown = texts("\n".join("abc"[at % 3] for at in range(50)), Box(0, 0, 300, 100))
+    shown = panel_texts("\n".join("abc"[at % 3] for at in range(50)), Box(0, 0, 300, 100))
     assert shown[-1] == f"… {50 - (len(shown) - 1) // 2} more lines"
 
 
 def test_a_line_too_long_is_cut() -> None:
-    assert texts("x" * 500)[1].endswith("x…")
+    assert panel_texts("x" * 500)[1].endswith("x…")

@@ -10,7 +10,7 @@ from moot.whiteboard.render.elements import (
     svg_colour,
     svg_tag,
 )
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.parsing import Node, parse_markup
 
 
 def test_a_tag_has_its_attributes_and_its_content() -> None:
@@ -43,38 +43,38 @@ def test_points_are_pairs() -> None:
 
 @given(st.text())
 def test_whatever_is_written_is_text_and_nothing_else(text: str) -> None:
-    node = parsed(svg_tag("text", escape_text(text), id=text))[0]
+    node = parse_markup(svg_tag("text", escape_text(text), id=text))[0]
     assert len(node) == 0
     assert set(node.attrib) == {"id"}
 
 
 def test_text_is_read_as_it_was_written() -> None:
-    assert parsed(svg_tag("text", escape_text("<b>&amp;\"'</b>")))[0].text == "<b>&amp;\"'</b>"
+    assert parse_markup(svg_tag("text", escape_text("<b>&amp;\"'</b>")))[0].text == "<b>&amp;\"'</b>"
 
 
-def parts(first: LineHead, last: LineHead, end: float = 100) -> list[Node]:
+def line_parts(first: LineHead, last: LineHead, end: float = 100) -> list[Node]:
     drawing = DrawLine(start_x=0, start_y=0, end_x=end, end_y=0, points=(first, last))
-    return list(parsed(render_line(drawing)))
+    return list(parse_markup(render_line(drawing)))
 
 
 def test_a_plain_line_goes_from_end_to_end() -> None:
-    (line,) = parts("", "")
+    (line,) = line_parts("", "")
     assert (line.get("x1"), line.get("x2")) == ("0", "100")
 
 
 def test_the_tip_of_an_arrow_is_at_the_end_of_the_line() -> None:
-    line, head = parts("", "arrow")
+    line, head = line_parts("", "arrow")
     assert (head.get("points") or "").startswith("100,0 ")
     assert float(line.get("x2") or 0) < 100
 
 
 def test_a_dot_sits_on_the_end() -> None:
-    _, dot = parts("dot", "")
+    _, dot = line_parts("dot", "")
     assert (dot.tag, dot.get("cx")) == ("circle", "0")
 
 
 def test_a_line_of_no_length_has_no_arrows() -> None:
-    assert [part.tag for part in parts("arrow", "arrow", end=0)] == ["line"]
+    assert [part.tag for part in line_parts("arrow", "arrow", end=0)] == ["line"]
 
 
 def test_a_dashed_line_has_dashes() -> None:

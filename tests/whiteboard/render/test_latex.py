@@ -10,9 +10,9 @@ from moot.whiteboard.render.latex import (
     render_formula,
     strip_math_delimiters,
 )
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.parsing import Node, parse_markup
 
-LESSONS = [
+VALID_FORMULAS = [
     r"\frac{a}{b}",
     r"\sum_{i=1}^{n} i^2 = \frac{n(n+1)(2n+1)}{6}",
     r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
@@ -25,7 +25,7 @@ LESSONS = [
     r"A = \begin{bmatrix}a_{11}&a_{12}&a_{13}\\a_{21}&a_{22}&a_{23}\\a_{31}&a_{32}&a_{33}\end{bmatrix}",
     r"\vec{v}\cdot\nabla\varphi \in \mathbb{R}, \quad \lim_{x\to 0}\frac{\sin x}{x}=1",
 ]
-BROKEN = [
+INVALID_FORMULAS = [
     r"\frac{a}{",
     "{",
     r"\left(",
@@ -37,7 +37,7 @@ BROKEN = [
     "^",
     "&#0;",
 ]
-HEAVY = [
+HEAVY_FORMULAS = [
     r"\left(" * 30 + "x" + r"\right)" * 30,
     r"\begin{matrix}" * 30 + "x" + r"\end{matrix}" * 30,
     r"\boxed{a " * 40 + "x" + "}" * 40,
@@ -47,7 +47,7 @@ HEAVY = [
     "a" * 1000,
     r"\text{" + "a" * 900 + r"}\left(\left(x\right)\right)\text{" + "b" * 50 + "}",
 ]
-HOSTILE = [
+HOSTILE_FORMULAS = [
     r"\textcolor{url(http://example.org)}{x}",
     r"\href{http://example.org}{x}",
     r"\class{a}{x}",
@@ -58,15 +58,15 @@ HOSTILE = [
 ]
 
 
-def drawing(latex: str, color: str = "#123456") -> DrawLatex:
+def make_drawing(latex: str, color: str = "#123456") -> DrawLatex:
     return DrawLatex(latex=latex, x=0, y=0, color=color)
 
 
-def painted(latex: str) -> Node:
-    return parsed(render_formula(drawing(latex), Box(0, 0, 400, 80)))
+def render_to_tree(latex: str) -> Node:
+    return parse_markup(render_formula(make_drawing(latex), Box(0, 0, 400, 80)))
 
 
-@pytest.mark.parametrize("latex", LESSONS)
+@pytest.mark.parametrize("latex", VALID_FORMULAS)
 def test_what_lessons_write_is_drawn(latex: str) -> None:
     laid = layout_formula(latex)
     assert laid.width > 0
@@ -82,15 +82,15 @@ def test_signs_within_a_formula_stay() -> None:
     assert strip_math_delimiters(r"x \text{ costs } 5\$") == r"x \text{ costs } 5\$"
 
 
-@pytest.mark.parametrize("latex", BROKEN)
+@pytest.mark.parametrize("latex", INVALID_FORMULAS)
 def test_what_is_no_latex_is_shown_with_the_reason(latex: str) -> None:
     with pytest.raises(InvalidFormula):
         layout_formula(latex)
-    texts = "".join(painted(latex).itertext())
+    texts = "".join(render_to_tree(latex).itertext())
     assert texts.startswith("This LaTeX cannot be read.")
 
 
-@pytest.mark.parametrize("latex", HEAVY, ids=range(len(HEAVY)))
+@pytest.mark.parametrize("latex", HEAVY_FORMULAS, ids=range(len(HEAVY_FORMULAS)))
 def test_what_would_take_long_is_not_tried(latex: str) -> None:
     with pytest.raises(InvalidFormula, match="too long or too deeply nested"):
         layout_formula(latex)
@@ -98,14 +98,14 @@ def test_what_would_take_long_is_not_tried(latex: str) -> None:
 
 def test_each_row_within_a_row_weighs_twice_as_much() -> None:
     row = "<mrow><mi>a</mi><mi>b</mi></mrow>"
-    assert layout_weight(parsed(row)[0]) == 1 + 2 * 2 * 2
-    assert layout_weight(parsed(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
-    assert layout_weight(parsed("<mrow>" * 500 + "</mrow>" * 500)) > MAX_LAYOUT_WEIGHT
+    assert layout_weight(parse_markup(row)[0]) == 1 + 2 * 2 * 2
+    assert layout_weight(parse_markup(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
+    assert layout_weight(parse_markup("<mrow>" * 500 + "</mrow>" * 500)) > MAX_LAYOUT_WEIGHT
 
 
-@pytest.mark.parametrize("latex", HOSTILE)
+@pytest.mark.parametrize("latex", HOSTILE_FORMULAS)
 def test_nothing_but_paths_is_taken_over(latex: str) -> None:
-    tree = painted(latex)
+    tree = render_to_tree(latex)
     attributes = {name for node in tree.iter() for name in node.attrib}
     values = [value for node in tree.iter() for value in node.attrib.values()]
     assert {node.tag for node in tree.iter()} <= {"g", "path", "rect", "line", "text"}
@@ -114,12 +114,12 @@ def test_nothing_but_paths_is_taken_over(latex: str) -> None:
 
 
 def test_a_formula_has_the_colour_that_was_asked_for() -> None:
-    assert '<g transform="' in render_formula(drawing("x"), Box(0, 0, 400, 80))
-    assert painted("x")[0].get("fill") == "#123456"
-    assert [node.get("fill") for node in painted(r"x\textcolor{red}{y}").iter("path")] == [None, "red"]
+    assert '<g transform="' in render_formula(make_drawing("x"), Box(0, 0, 400, 80))
+    assert render_to_tree("x")[0].get("fill") == "#123456"
+    assert [node.get("fill") for node in render_to_tree(r"x\textcolor{red}{y}").iter("path")] == [None, "red"]
 
 
 def test_a_formula_is_fitted_into_its_box() -> None:
-    small = render_formula(drawing("x" * 100), Box(0, 0, 50, 20))
+    small = render_formula(make_drawing("x" * 100), Box(0, 0, 50, 20))
     assert "scale(0.0" in small
-    assert "scale(1.5" in render_formula(drawing("x"), Box(0, 0, 400, 80))
+    assert "scale(1.5" in render_formula(make_drawing("x"), Box(0, 0, 400, 80))

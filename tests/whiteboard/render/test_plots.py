@@ -13,47 +13,47 @@ from moot.whiteboard.render.plots import (
     render_curves,
     render_scatter,
 )
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.parsing import Node, parse_markup
 
 BOX = Box(0, 0, 300, 200)
 COLOURS = ("#111", "#222", "#333")
 DATA = ChartData(labels=("a", "b"), series=((1, 2), (4, -2)))
 
 
-def number(node: Node, name: str) -> float:
+def attribute_value(node: Node, name: str) -> float:
     return float(node.get(name) or "nan")
 
 
 def test_columns_stand_as_high_as_their_numbers() -> None:
-    one, two, four, below = parsed(render_bars(DATA, BOX, 12, COLOURS, horizontal=False)).iter("rect")
-    unit = number(one, "height")
-    assert number(two, "height") == pytest.approx(2 * unit, abs=0.05)
-    assert number(four, "height") == pytest.approx(4 * unit, abs=0.05)
-    assert number(below, "y") == pytest.approx(number(one, "y") + unit, abs=0.05)
+    one, two, four, below = parse_markup(render_bars(DATA, BOX, 12, COLOURS, horizontal=False)).iter("rect")
+    unit = attribute_value(one, "height")
+    assert attribute_value(two, "height") == pytest.approx(2 * unit, abs=0.05)
+    assert attribute_value(four, "height") == pytest.approx(4 * unit, abs=0.05)
+    assert attribute_value(below, "y") == pytest.approx(attribute_value(one, "y") + unit, abs=0.05)
 
 
 def test_bars_lie_as_long_as_their_numbers_with_the_first_on_top() -> None:
-    one, two, *_ = parsed(render_bars(DATA, BOX, 12, COLOURS, horizontal=True)).iter("rect")
-    assert number(two, "width") == pytest.approx(2 * number(one, "width"), abs=0.05)
-    assert number(one, "y") < number(two, "y")
+    one, two, *_ = parse_markup(render_bars(DATA, BOX, 12, COLOURS, horizontal=True)).iter("rect")
+    assert attribute_value(two, "width") == pytest.approx(2 * attribute_value(one, "width"), abs=0.05)
+    assert attribute_value(one, "y") < attribute_value(two, "y")
 
 
 def test_lines_have_a_dot_for_each_number() -> None:
-    tree = parsed(render_curves(DATA, BOX, 12, COLOURS, filled=False))
+    tree = parse_markup(render_curves(DATA, BOX, 12, COLOURS, filled=False))
     assert len(list(tree.iter("polyline"))) == 2
     assert len(list(tree.iter("circle"))) == 4
     assert list(tree.iter("polygon")) == []
 
 
 def test_areas_are_filled() -> None:
-    assert len(list(parsed(render_curves(DATA, BOX, 12, COLOURS, filled=True)).iter("polygon"))) == 2
+    assert len(list(parse_markup(render_curves(DATA, BOX, 12, COLOURS, filled=True)).iter("polygon"))) == 2
 
 
 def test_a_scatter_sets_the_others_against_the_first() -> None:
     data = ChartData(series=((10, 20, 30), (1, 2, 3)))
     places = [
-        (number(dot, "cx"), number(dot, "cy"))
-        for dot in parsed(render_scatter(data, BOX, 12, COLOURS)).iter("circle")
+        (attribute_value(dot, "cx"), attribute_value(dot, "cy"))
+        for dot in parse_markup(render_scatter(data, BOX, 12, COLOURS)).iter("circle")
     ]
     assert [x for x, _ in places] == sorted(x for x, _ in places)
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
@@ -61,7 +61,11 @@ def test_a_scatter_sets_the_others_against_the_first() -> None:
 
 def test_a_single_series_is_scattered_in_its_order() -> None:
     assert (
-        len(list(parsed(render_scatter(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle")))
+        len(
+            list(
+                parse_markup(render_scatter(ChartData(series=((5, 3, 4),)), BOX, 12, COLOURS)).iter("circle")
+            )
+        )
         == 3
     )
 
@@ -70,7 +74,7 @@ def test_labels_too_wide_are_slanted() -> None:
     long = ChartData(labels=("Mathematics",) * 5, series=((1, 2, 3, 4, 5),))
     turned = [
         node
-        for node in parsed(render_bars(long, BOX, 12, COLOURS, horizontal=False)).iter("text")
+        for node in parse_markup(render_bars(long, BOX, 12, COLOURS, horizontal=False)).iter("text")
         if node.get("transform")
     ]
     assert [node.text for node in turned] == ["Mathematics"] * 5
@@ -78,12 +82,14 @@ def test_labels_too_wide_are_slanted() -> None:
 
 def test_of_many_short_labels_only_some_are_written() -> None:
     many = ChartData(labels=tuple(map(str, range(50))), series=(tuple(map(float, range(50))),))
-    written = [node.text for node in parsed(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")]
+    written = [
+        node.text for node in parse_markup(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")
+    ]
     assert "49" not in written
     assert len(written) < 30
 
 
-AMOUNTS = st.floats(-1e12, 1e12)
+NUMBERS = st.floats(-1e12, 1e12)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_a_scale_need_not_begin_at_zero() -> None:
     assert compute_scale(7, 7, steps=2, from_zero=False).ticks == pytest.approx((6, 7, 8))
 
 
-@given(AMOUNTS, AMOUNTS, st.integers(2, 6), st.booleans())
+@given(NUMBERS, NUMBERS, st.integers(2, 6), st.booleans())
 def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_zero: bool) -> None:
     made = compute_scale(min(one, other), max(one, other), steps=steps, from_zero=from_zero)
     for value in (one, other):

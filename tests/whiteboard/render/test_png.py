@@ -6,18 +6,18 @@ from moot.types.drawing import DrawCode, DrawText
 from moot.whiteboard.render.png import render_png, use_monospace_letters
 from moot.whiteboard.render.svg import render_svg
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.whiteboard.lesson import LESSON, board_of
+from tests.whiteboard.lesson import LESSON_ACTIONS, make_board
 
 
-def size(picture: bytes) -> tuple[int, ...]:
+def image_size(picture: bytes) -> tuple[int, ...]:
     return unpack_from(">II", picture, 16)
 
 
 def test_a_board_becomes_a_picture() -> None:
-    picture = render_png(replay_actions(LESSON))
+    picture = render_png(replay_actions(LESSON_ACTIONS))
     assert picture.startswith(b"\x89PNG\r\n")
-    assert size(picture) == size(render_png(EMPTY_BOARD))
-    assert size(picture)[0] == 1500
+    assert image_size(picture) == image_size(render_png(EMPTY_BOARD))
+    assert image_size(picture)[0] == 1500
 
 
 def test_the_same_board_is_the_same_picture_in_another_process() -> None:
@@ -35,29 +35,29 @@ def test_the_same_board_is_the_same_picture_in_another_process() -> None:
 
 
 def test_text_is_painted_with_the_fonts_that_come_along() -> None:
-    assert render_png(board_of(DrawText(content="Hello", x=0, y=0))) != render_png(
-        board_of(DrawText(content="World", x=0, y=0))
+    assert render_png(make_board(DrawText(content="Hello", x=0, y=0))) != render_png(
+        make_board(DrawText(content="World", x=0, y=0))
     )
 
 
 def test_characters_that_no_font_has_are_boxes() -> None:
-    boxes = render_png(board_of(DrawText(content="白", x=0, y=0)))
-    assert boxes == render_png(board_of(DrawText(content="板", x=0, y=0)))
-    assert boxes != render_png(board_of(DrawText(content=" ", x=0, y=0)))
+    boxes = render_png(make_board(DrawText(content="白", x=0, y=0)))
+    assert boxes == render_png(make_board(DrawText(content="板", x=0, y=0)))
+    assert boxes != render_png(make_board(DrawText(content=" ", x=0, y=0)))
 
 
 def test_code_is_written_in_the_letters_of_a_typewriter() -> None:
-    code = use_monospace_letters(render_svg(board_of(DrawCode(code="aZ9 <x>", x=0, y=0))))
+    code = use_monospace_letters(render_svg(make_board(DrawCode(code="aZ9 <x>", x=0, y=0))))
     assert "\U0001d68a\U0001d689\U0001d7ff\u00a0&lt;\U0001d6a1&gt;</text>" in code
 
 
 def test_other_text_stays_as_it_is() -> None:
-    board = board_of(DrawText(content="Hello", x=0, y=0))
+    board = make_board(DrawText(content="Hello", x=0, y=0))
     assert use_monospace_letters(render_svg(board)) == render_svg(board)
 
 
 def test_only_letters_change() -> None:
-    board = replay_actions(LESSON)
+    board = replay_actions(LESSON_ACTIONS)
     assert use_monospace_letters(render_svg(board)).count("<") == render_svg(board).count("<")
     assert use_monospace_letters(use_monospace_letters(render_svg(board))) == use_monospace_letters(
         render_svg(board)

@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from moot.types.drawing import Close, DrawLatex, DrawShape, DrawText
+from moot.types.drawing import CloseWhiteboard, DrawLatex, DrawShape, DrawText
 from moot.whiteboard.render.svg import (
     DARK_EDGE,
     DARK_FILTER_ID,
@@ -13,14 +13,14 @@ from moot.whiteboard.render.svg import (
     render_svg,
 )
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, apply_action, replay_actions
-from tests.whiteboard.ledgers import LEDGERS
-from tests.whiteboard.lesson import LESSON, board_of
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.ledgers import ACTION_HISTORIES
+from tests.whiteboard.lesson import LESSON_ACTIONS, make_board
+from tests.whiteboard.parsing import Node, parse_markup
 
-DRAWN = "{http://www.w3.org/2000/svg}g"
+SVG_GROUP = "{http://www.w3.org/2000/svg}g"
 
 
-def shown(*colour: float) -> list[float]:
+def apply_filter(*colour: float) -> list[float]:
     """Do with a colour what the filter does."""
     found = re.search(r'values="([^"]+)"', render_dark_filter())
     assert found is not None
@@ -33,23 +33,23 @@ def shown(*colour: float) -> list[float]:
 
 
 def test_white_becomes_dark_and_black_light() -> None:
-    assert max(shown(1, 1, 1)) < 0.13
-    assert min(shown(0, 0, 0)) > 0.9
+    assert max(apply_filter(1, 1, 1)) < 0.13
+    assert min(apply_filter(0, 0, 0)) > 0.9
 
 
 def test_a_hue_stays_what_it_is() -> None:
-    red, green, blue = shown(0.7, 0.1, 0.1)
+    red, green, blue = apply_filter(0.7, 0.1, 0.1)
     assert red > max(green, blue)
-    red, green, blue = shown(0.1, 0.2, 0.7)
+    red, green, blue = apply_filter(0.1, 0.2, 0.7)
     assert blue > max(red, green)
 
 
 def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
-    root = parsed(render_svg(replay_actions(LESSON), dark=True))[0]
+    root = parse_markup(render_svg(replay_actions(LESSON_ACTIONS), dark=True))[0]
     paper = root.find("{*}rect")
     assert paper is not None
     assert (paper.get("fill"), paper.get("stroke")) == (DARK_PAPER, DARK_EDGE)
-    for group in root.findall(DRAWN):
+    for group in root.findall(SVG_GROUP):
         is_code = group.get("data-kind") == "code"
         assert [one.get("filter") for one in group].count(f"url(#{DARK_FILTER_ID})") == (0 if is_code else 1)
 
@@ -63,12 +63,12 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", "path", "text"}
 
 
-def nodes(board: Board) -> list[Node]:
-    return list(parsed(render_svg(board))[0].iter())
+def svg_nodes(board: Board) -> list[Node]:
+    return list(parse_markup(render_svg(board))[0].iter())
 
 
-def names(board: Board) -> set[str]:
-    return {node.tag.removeprefix(NAMESPACE) for node in nodes(board)}
+def tag_names(board: Board) -> set[str]:
+    return {node.tag.removeprefix(NAMESPACE) for node in svg_nodes(board)}
 
 
 def test_an_empty_board_is_a_blank_canvas() -> None:
@@ -80,13 +80,15 @@ def test_an_empty_board_is_a_blank_canvas() -> None:
 
 
 def test_a_closed_board_is_blank_too() -> None:
-    assert render_svg(apply_action(replay_actions(LESSON), Close())) == render_svg(EMPTY_BOARD)
+    assert render_svg(apply_action(replay_actions(LESSON_ACTIONS), CloseWhiteboard())) == render_svg(
+        EMPTY_BOARD
+    )
 
 
 def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
     groups = [
         (node.get("id"), node.get("data-kind"))
-        for node in nodes(replay_actions(LESSON))
+        for node in svg_nodes(replay_actions(LESSON_ACTIONS))
         if node.get("data-kind")
     ]
     assert groups == [
@@ -102,17 +104,17 @@ def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
 
 
 def test_text_is_shown_as_it_was_written() -> None:
-    board = board_of(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
+    board = make_board(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
     assert "<script" not in render_svg(board)
-    assert "".join(nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
+    assert "".join(svg_nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
 
 
 def test_shapes_are_drawn_as_they_are_called() -> None:
     shapes = {"rectangle": "rect", "circle": "ellipse", "triangle": "polygon"}
     for shape, tag in shapes.items():
-        board = board_of(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
-        assert nodes(board)[-1].tag == NAMESPACE + tag
-        assert nodes(board)[-1].get("fill") == "red"
+        board = make_board(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
+        assert svg_nodes(board)[-1].tag == NAMESPACE + tag
+        assert svg_nodes(board)[-1].get("fill") == "red"
 
 
 @pytest.mark.parametrize(
@@ -124,31 +126,31 @@ def test_shapes_are_drawn_as_they_are_called() -> None:
     ],
 )
 def test_shapes_fill_their_box(shape: str, place: dict[str, str]) -> None:
-    board = board_of(DrawShape(shape=shape, x=10, y=20, width=200, height=100))  # type: ignore[arg-type]
-    drawn = nodes(board)[-1]
+    board = make_board(DrawShape(shape=shape, x=10, y=20, width=200, height=100))  # type: ignore[arg-type]
+    drawn = svg_nodes(board)[-1]
     assert {name: drawn.get(name) for name in place} == place
 
 
 def test_a_shape_that_is_transparent_has_an_outline() -> None:
-    board = board_of(DrawShape(shape="circle", x=0, y=0, fill_color="transparent"))
-    assert (nodes(board)[-1].get("fill"), nodes(board)[-1].get("stroke")) == ("none", "#5f6b7a")
+    board = make_board(DrawShape(shape="circle", x=0, y=0, fill_color="transparent"))
+    assert (svg_nodes(board)[-1].get("fill"), svg_nodes(board)[-1].get("stroke")) == ("none", "#5f6b7a")
 
 
 def test_a_lesson_is_made_of_shapes_and_text() -> None:
-    assert names(replay_actions(LESSON)) == TAGS - {"polyline", "circle"}
+    assert tag_names(replay_actions(LESSON_ACTIONS)) == TAGS - {"polyline", "circle"}
 
 
 def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
-    board = board_of(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
+    board = make_board(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
     assert "Hello" in render_svg(board)
 
 
-@given(LEDGERS)
+@given(ACTION_HISTORIES)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_ledger_gives_one_safe_picture(ledger: list[RecordedAction]) -> None:
     board = replay_actions(ledger)
     assert render_svg(board) == render_svg(replay_actions(ledger))
-    for node in nodes(board):
+    for node in svg_nodes(board):
         assert node.tag.removeprefix(NAMESPACE) in TAGS
         for name, value in node.attrib.items():
             assert not name.startswith("on")

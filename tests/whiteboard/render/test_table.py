@@ -1,24 +1,24 @@
 from moot.types.drawing import DrawTable
 from moot.whiteboard.geometry import Box
 from moot.whiteboard.render.table import column_widths, render_table
-from tests.whiteboard.parsing import Node, parsed
+from tests.whiteboard.parsing import Node, parse_markup
 
 BOX = Box(0, 0, 400, 160)
 
 
-def texts(*rows: tuple[str, ...]) -> list[Node]:
+def cell_nodes(*rows: tuple[str, ...]) -> list[Node]:
     drawn = render_table(DrawTable(x=0, y=0, data=rows), BOX)
-    return list(parsed(drawn).iter("text"))
+    return list(parse_markup(drawn).iter("text"))
 
 
 def test_cells_stand_in_rows_and_columns() -> None:
-    n, square, two, four = texts(("n", "n²"), ("2", "4"))
+    n, square, two, four = cell_nodes(("n", "n²"), ("2", "4"))
     assert n.get("y") == square.get("y") != two.get("y") == four.get("y")
     assert n.get("x") == two.get("x") != square.get("x") == four.get("x")
 
 
 def test_short_rows_are_filled_up() -> None:
-    assert [text.text for text in texts(("a", "b"), ("c",))] == ["a", "b", "c"]
+    assert [text.text for text in cell_nodes(("a", "b"), ("c",))] == ["a", "b", "c"]
 
 
 def test_a_column_is_as_wide_as_its_content_asks_for() -> None:
@@ -29,4 +29,4 @@ def test_a_column_is_as_wide_as_its_content_asks_for() -> None:
 
 
 def test_a_cell_with_much_to_say_wraps() -> None:
-    assert len(texts(("n", "so many words that they cannot stand in one line of this table"))) > 2
+    assert len(cell_nodes(("n", "so many words that they cannot stand in one line of this table"))) > 2

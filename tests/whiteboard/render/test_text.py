@@ -13,10 +13,10 @@ from moot.whiteboard.render.text import (
     truncate_text,
     wrap_text,
 )
-from tests.whiteboard.ledgers import WORDS
-from tests.whiteboard.parsing import parsed
+from tests.whiteboard.ledgers import TEXTS
+from tests.whiteboard.parsing import parse_markup
 
-LONG = "All that is said at length can be said in brief, and most of it need not be said at all."
+LONG_TEXT = "All that is said at length can be said in brief, and most of it need not be said at all."
 
 
 def test_text_breaks_at_spaces() -> None:
@@ -42,14 +42,14 @@ def test_text_that_fits_keeps_its_size() -> None:
 
 
 def test_text_is_written_smaller_where_it_would_not_fit() -> None:
-    small = fit_text(LONG, 200, 100, 24)
+    small = fit_text(LONG_TEXT, 200, 100, 24)
     assert small.size < 24
-    assert " ".join(small.lines) == LONG
+    assert " ".join(small.lines) == LONG_TEXT
     assert len(small.lines) * small.size * LEADING <= 100
 
 
 def test_text_is_cut_where_it_cannot_fit() -> None:
-    cut = fit_text(LONG * 20, 100, 40, 24)
+    cut = fit_text(LONG_TEXT * 20, 100, 40, 24)
     assert cut.size == 8
     assert cut.lines[-1].endswith("…")
 
@@ -74,7 +74,7 @@ def test_code_has_a_cell_for_each_character() -> None:
     assert (character_cells("a"), character_cells("字")) == (1, 2)
 
 
-@given(WORDS, st.floats(1, 500), st.floats(1, 300), st.floats(8, 120))
+@given(TEXTS, st.floats(1, 500), st.floats(1, 300), st.floats(8, 120))
 def test_whatever_is_fitted_stays_within_its_height(
     text: str, across: float, down: float, size: float
 ) -> None:
@@ -83,7 +83,7 @@ def test_whatever_is_fitted_stays_within_its_height(
 
 
 def test_the_reason_stands_above_the_source() -> None:
-    tree = parsed(render_placeholder(Box(0, 0, 300, 100), "It is <no> formula.", "{x"))
+    tree = parse_markup(render_placeholder(Box(0, 0, 300, 100), "It is <no> formula.", "{x"))
     assert [node.text for node in tree.iter("text")] == ["It is <no> formula.", "{x"]
 
 

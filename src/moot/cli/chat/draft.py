@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from moot.types.debate import Debate
+from moot.types.debate import DebateOptions
 from moot.types.discussions import Discussion
 from moot.types.errors import UsageError
-from moot.types.modes import SOLO_MODES, Advisors, Directed, ModeName
+from moot.types.modes import SOLO_MODES, AdvisorOptions, DirectedOptions, ModeName
 from moot.types.participants import Participant, default_names, participant_id
 from moot.types.run_plan import RunPlan
 
@@ -18,9 +18,9 @@ class TableDraft(Struct, frozen=True, kw_only=True):
     participants: tuple[Participant, ...]
     mode: str
     rounds: int = 2
-    debate: Debate | None = None
-    advisors: Advisors | None = None
-    directed: Directed | None = None
+    debate: DebateOptions | None = None
+    advisors: AdvisorOptions | None = None
+    directed: DirectedOptions | None = None
 
     @property
     def request_body(self) -> dict[str, Any]:

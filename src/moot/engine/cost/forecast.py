@@ -17,7 +17,7 @@ from moot.types.run_plan import RunPlan
 ComputeCost = Callable[[str, Usage], float | None]
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class ForecastLine(Struct, frozen=True, kw_only=True):
     """Calls of one kind: what they are for, of which model, and of whom at the table, if of anybody.
 
     Tokens and cost are those of all of them; the cost is None where nobody knows the price.
@@ -35,7 +35,7 @@ class Line(Struct, frozen=True, kw_only=True):
 class Forecast(Struct, frozen=True, kw_only=True):
     """What a run will cost about, in US dollars; `unknown` are models whose price nobody knows: they count 0."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ForecastLine, ...]
     calls: int
     input: int
     output: int
@@ -65,8 +65,8 @@ def forecast_cost(
     )
 
 
-def _forecast_line(calls: Sequence[PlannedCall], compute_cost: ComputeCost) -> Line:
-    return Line(
+def _forecast_line(calls: Sequence[PlannedCall], compute_cost: ComputeCost) -> ForecastLine:
+    return ForecastLine(
         purpose=calls[0].purpose,
         participant=calls[0].participant,
         model=calls[0].model,

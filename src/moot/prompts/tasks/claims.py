@@ -8,7 +8,7 @@ from msgspec import Struct, defstruct
 
 from moot.prompts.debate import Position, debate_material, label_positions
 from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
-from moot.types.debate import Claim, Flip, Ledger, Voice
+from moot.types.debate import Claim, ClaimQuote, DebateClaims, PositionChange
 from moot.types.discussions import Message
 from moot.types.events import LedgerMade
 
@@ -43,13 +43,13 @@ def _claims_answer_type(labels: tuple[str, ...]) -> type[Struct]:
     return defstruct("AskedLedger", [("claims", claims), ("flips", flips)])
 
 
-def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> Ledger:
+def _verify_claims(answer: Any, labels: Mapping[str, Position]) -> DebateClaims:
     """Keep what can be proven: who is quoted said so, word by word."""
     asked = [said for one in answer.claims for said in (*one.supporters, *one.opponents)]
     claims = [_verify_claim(one, labels) for one in answer.claims]
     flips = [flip for one in answer.flips if (flip := _verify_position_change(one, labels)) is not None]
     proven = sum(len(one.supporters) + len(one.opponents) for one in claims)
-    return Ledger(
+    return DebateClaims(
         claims=tuple(one for one in claims if one.supporters or one.opponents),
         flips=tuple(flips),
         unproven=len(asked) - proven + len(answer.flips) - len(flips),
@@ -64,26 +64,26 @@ def _verify_claim(one: Any, labels: Mapping[str, Position]) -> Claim:
     )
 
 
-def _verify_quotes(quotes: Sequence[Any], labels: Mapping[str, Position]) -> tuple[Voice, ...]:
+def _verify_quotes(quotes: Sequence[Any], labels: Mapping[str, Position]) -> tuple[ClaimQuote, ...]:
     found = (_verify_quote(labels[one.who], one.quote) for one in quotes)
     return tuple(voice for voice in found if voice is not None)
 
 
-def _verify_quote(position: Position, quote: str) -> Voice | None:
+def _verify_quote(position: Position, quote: str) -> ClaimQuote | None:
     for message in (position.final, position.first):
         if exact := find_quote(quote, message.content):
-            return Voice(participant=position.participant, quote=exact, message=message.id)
+            return ClaimQuote(participant=position.participant, quote=exact, message=message.id)
     return None
 
 
-def _verify_position_change(one: Any, labels: Mapping[str, Position]) -> Flip | None:
+def _verify_position_change(one: Any, labels: Mapping[str, Position]) -> PositionChange | None:
     """Keep a change of mind that shows in the second answer."""
     position = labels[one.who]
     exact = find_quote(one.quote, position.final.content)
     if exact is None or position.first is position.final:
         return None
     because = labels[one.because_of].participant if one.because_of else None
-    return Flip(
+    return PositionChange(
         participant=position.participant,
         before=one.before,
         after=one.after,

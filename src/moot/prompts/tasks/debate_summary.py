@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from moot.prompts.debate import debate_material, label_positions, user_question
 from moot.prompts.tasks.task import AnalysisTask, analysis_request, make_cache_key
 from moot.types.billing import sum_costs
-from moot.types.debate import CrossModel, PerModel, Summary
+from moot.types.debate import DebateSummary, ParticipantSummary, TableSummary
 from moot.types.discussions import Message
 from moot.types.events import Agreed, SummaryMade
 from moot.types.participants import Participant
@@ -78,18 +78,18 @@ def debate_summary_task(
 
 def _build_summary(
     original_prompt: str, answer: Any, rows: Mapping[str, SummaryRow], participants: Sequence[Participant]
-) -> Summary:
+) -> DebateSummary:
     """Give each participant its one row; whoever did not answer has an empty one."""
     empty = SummaryRow("", "", changed_position=False, key_points=())
-    return Summary(
+    return DebateSummary(
         original_prompt=original_prompt,
         overview=answer.overview,
-        cross_model=CrossModel(
+        cross_model=TableSummary(
             agreements=answer.agreements,
             disagreements=answer.disagreements,
             convergence_summary=answer.convergence,
         ),
         per_model=tuple(
-            PerModel(participant=who.id, **asdict(rows.get(who.id, empty))) for who in participants
+            ParticipantSummary(participant=who.id, **asdict(rows.get(who.id, empty))) for who in participants
         ),
     )

@@ -12,7 +12,7 @@ from moot.prompts.templates import load_template, render_template
 from moot.prompts.tokens import fit_texts, truncate_text
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
-from moot.types.evaluations import PersonaTextField, Trial, Verdict, best_round, best_verdicts
+from moot.types.evaluations import Evaluation, PersonaTextField, Verdict, best_round, best_verdicts
 from moot.types.participants import Participant
 from moot.types.personas import Persona
 from moot.types.requests import ModelRequest, user_message
@@ -129,7 +129,7 @@ class RewriteTarget(Struct, frozen=True, kw_only=True):
 
 
 def rewrite_request(
-    target: RewriteTarget, evaluation: Trial, question: str, answer: str, max_chars: int
+    target: RewriteTarget, evaluation: Evaluation, question: str, answer: str, max_chars: int
 ) -> ModelRequest:
     """Ask for a small change, from the best there is, and knowing what did not help."""
     found = best_round(evaluation.rounds)
@@ -175,7 +175,7 @@ def _render_verdicts(assertions: Sequence[str], verdicts: Sequence[Verdict]) -> 
     return "The assertions about that answer:\n" + "\n".join(lines)
 
 
-def _list_failed_changes(evaluation: Trial) -> str:
+def _list_failed_changes(evaluation: Evaluation) -> str:
     """List the changes since the best round."""
     found = best_round(evaluation.rounds)
     since = evaluation.rounds[evaluation.rounds.index(found) + 1 :] if found else evaluation.rounds

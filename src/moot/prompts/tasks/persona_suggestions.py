@@ -14,10 +14,10 @@ from moot.types.personas import (
     MAX_PROPOSALS,
     MAX_QUESTIONS,
     PROPOSALS_PER_CATEGORY,
-    Dropped,
     Proposal,
+    RejectedProposal,
     Remark,
-    Reply,
+    SituationAnswer,
 )
 from moot.types.requests import ModelRequest, user_message
 
@@ -37,7 +37,7 @@ def questions_request(situation: str) -> ModelRequest:
 
 
 def proposals_request(
-    situation: str, replies: Sequence[Reply], existing_names: Sequence[str]
+    situation: str, replies: Sequence[SituationAnswer], existing_names: Sequence[str]
 ) -> ModelRequest:
     """Ask for proposals; what is `taken` is not to be proposed."""
     parts: list[Text | str] = [quote_block("The situation", situation)]
@@ -60,7 +60,7 @@ class ProposalFilter:
 
     def __init__(self, existing_names: Collection[str]) -> None:
         self.accepted: list[Proposal] = []
-        self.rejected: list[Dropped] = []
+        self.rejected: list[RejectedProposal] = []
         self._names = {_normalize_name(name) for name in existing_names}
 
     def add_proposal(self, value: dict[str, Any]) -> Proposal | None:
@@ -71,7 +71,7 @@ class ProposalFilter:
             self.accepted.append(told)
             return told
         if len(self.rejected) < MAX_REJECTED:
-            self.rejected.append(Dropped(one_line(str(value.get("name") or ""), 60), told))
+            self.rejected.append(RejectedProposal(one_line(str(value.get("name") or ""), 60), told))
         return None
 
     def _validate_proposal(self, value: dict[str, Any]) -> Proposal | str:

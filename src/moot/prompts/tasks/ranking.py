@@ -11,7 +11,7 @@ from msgspec import defstruct
 from moot.prompts.debate import BLOCK_SEPARATOR, debate_positions, user_question
 from moot.prompts.tasks.task import AnalysisTask, accept_any_answer, analysis_request, make_cache_key
 from moot.prompts.tokens import fit_texts
-from moot.types.debate import Place, Ranking
+from moot.types.debate import RankedAnswer, Ranking
 from moot.types.discussions import Message
 from moot.types.events import BallotCast, RankingMade
 
@@ -61,7 +61,7 @@ def count_votes(votes_cast: Sequence[BallotCast]) -> RankingMade:
                 points[who] = points.get(who, 0.0) + below + (len(level) - 1) / 2
                 votes[who] = votes.get(who, 0) + 1
     best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
-    places = tuple(Place(participant=who, points=points[who], votes=votes[who]) for who in best)
+    places = tuple(RankedAnswer(participant=who, points=points[who], votes=votes[who]) for who in best)
     told = Ranking(places=places, ballots={one.participant: one.order for one in votes_cast})
     return RankingMade(
         basis=make_cache_key("ranking", *sorted(one.basis for one in votes_cast)), ranking=told

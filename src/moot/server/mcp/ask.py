@@ -15,7 +15,7 @@ from moot.server.draft_validation import DraftValidator
 from moot.server.mcp.report import McpRunReport, ParticipantAnswer, render_answers
 from moot.server.rate_limits import RateLimits
 from moot.server.schemas import DiscussionDraft, Id, MaxCostUsd, MessageText, require_text
-from moot.services.discussions import DiscussionService, Saying, Started
+from moot.services.discussions import DiscussionService, NewMessage, StartedRun
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.presets import Presets
 from moot.store.runs.event_log import EventLog
@@ -24,7 +24,7 @@ from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.events import ANSWERED_STATUSES
 from moot.types.modes import ModeName
-from moot.types.presets import LineUp
+from moot.types.presets import Preset
 from moot.types.primitives import ModelName
 
 PROGRESS_INTERVAL_SECONDS = 0.5  # between two looks at what is being said
@@ -114,7 +114,7 @@ class AskRunner:
                 stopping.add_done_callback(self._stop_tasks.discard)
             raise
 
-    async def _start_run(self, caller: Caller, request: AskInput) -> Started:
+    async def _start_run(self, caller: Caller, request: AskInput) -> StartedRun:
         words = require_text(request.question, "question")
         if sum(value is not None for value in (request.line_up, request.models, request.discussion)) != 1:
             raise UsageError("Say who is asked: name one of line_up, models and discussion.")
@@ -127,7 +127,9 @@ class AskRunner:
         await self._limits.count_run_start(caller.account, opening.mode)
         return await self._discussion_service.create(caller, opening)
 
-    async def _continue_discussion(self, caller: Caller, id: str, request: AskInput, words: str) -> Started:
+    async def _continue_discussion(
+        self, caller: Caller, id: str, request: AskInput, words: str
+    ) -> StartedRun:
         discussion = await self._discussions.get_discussion(caller.tenant, id)
         if request.mode not in {None, discussion.mode}:
             raise UsageError(
@@ -135,7 +137,7 @@ class AskRunner:
             )
         await self._limits.count_run_start(caller.account, discussion.mode)
         return await self._discussion_service.send_message(
-            caller, Saying(discussion=id, message=words, cap=request.cap)
+            caller, NewMessage(discussion=id, message=words, cap=request.cap)
         )
 
     async def _build_draft(self, caller: Caller, request: AskInput) -> DiscussionDraft:
@@ -151,7 +153,7 @@ class AskRunner:
         known = {name: sent[name] for name in DiscussionDraft.__struct_fields__ if name in sent}
         return msgspec.convert(known | {"mode": request.mode or line_up.mode}, DiscussionDraft)
 
-    async def _find_preset(self, caller: Caller, name_or_id: str) -> LineUp:
+    async def _find_preset(self, caller: Caller, name_or_id: str) -> Preset:
         """Find a line-up by its id, or the newest of that name."""
         names: list[str] = []
         cursor: str | None = None
@@ -167,7 +169,7 @@ class AskRunner:
         raise NotFound(f"line_up: nothing is called {name_or_id!r}. {known}")
 
     async def _wait_for_result(
-        self, caller: Caller, started: Started, report_progress: ProgressCallback
+        self, caller: Caller, started: StartedRun, report_progress: ProgressCallback
     ) -> AskResult:
         """Follow the run to its end, for as long as the caller may."""
         following = asyncio.create_task(self._follow_run(caller, started.run.id, report_progress))
@@ -202,7 +204,7 @@ class AskRunner:
                     await report_progress(heard.characters, heard.live_preview)
         return heard
 
-    async def _stop_run(self, caller: Caller, start_task: "asyncio.Task[Started]") -> None:
+    async def _stop_run(self, caller: Caller, start_task: "asyncio.Task[StartedRun]") -> None:
         """Stop what was started, also where that was not known yet when nobody waited any more."""
         await asyncio.wait({start_task})
         if not start_task.cancelled() and start_task.exception() is None:

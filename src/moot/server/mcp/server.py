@@ -29,7 +29,7 @@ INSTRUCTIONS = (
 )
 
 
-class Visitor(AuthenticatedUser):
+class McpUser(AuthenticatedUser):
     """A caller as the SDK knows users: a session is only ever used by who opened it."""
 
     def __init__(self, caller: Caller) -> None:
@@ -69,7 +69,7 @@ def create_mcp_server(tools: McpTools) -> Server[Any]:
     )
 
 
-def sessions(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
+def create_session_manager(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
     """Serve the tools over HTTP. Where a call comes from is looked at before it gets here."""
     return StreamableHTTPSessionManager(create_mcp_server(tools), max_request_body_size=max_body)
 
@@ -77,7 +77,7 @@ def sessions(tools: McpTools, max_body: int) -> StreamableHTTPSessionManager:
 def _message_caller(ctx: ServerRequestContext[Any]) -> Caller:
     """Find out who sent this very message."""
     assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
-    visitor: Visitor = ctx.request.scope["user"]
+    visitor: McpUser = ctx.request.scope["user"]
     return visitor.caller
 
 

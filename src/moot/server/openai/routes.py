@@ -34,14 +34,14 @@ class CompletionRoutes(Controller):
     include_in_schema = False  # it is described elsewhere, and by others
 
     @get("/models")
-    async def list_models(self, caller: Given[Caller], tables: Given[VirtualModels]) -> ModelList:
-        return ModelList(data=await tables.list_models(caller))
+    async def list_models(self, caller: Given[Caller], virtual_models: Given[VirtualModels]) -> ModelList:
+        return ModelList(data=await virtual_models.list_models(caller))
 
     @get("/models/{id:path}")
     async def get_model(
-        self, id: FromPath[str], caller: Given[Caller], tables: Given[VirtualModels]
+        self, id: FromPath[str], caller: Given[Caller], virtual_models: Given[VirtualModels]
     ) -> ModelObject:
-        return await tables.get_model(caller, id.removeprefix("/"))
+        return await virtual_models.get_model(caller, id.removeprefix("/"))
 
     @post("/chat/completions", status_code=200, request_max_body_size=MAX_BODY)
     async def create_completion(
@@ -49,8 +49,8 @@ class CompletionRoutes(Controller):
         data: JSONBody[CompletionRequest],
         request: Request[Caller, Any, Any],
         caller: Given[Caller],
-        speaking: Given[CompletionRunner],
-        readers: Given[SseConnections],
+        completion_runner: Given[CompletionRunner],
+        sse_connections: Given[SseConnections],
         revocations: Given[Revocations],
         limits: Given[RateLimits],
         database: Given[Database],
@@ -61,16 +61,16 @@ class CompletionRoutes(Controller):
             database, caller.tenant, idempotency_key if data.discussion_id is None else None
         )
         if (earlier := await keeping.load_or_reserve(data)) is not None:
-            return _replay_response(earlier, data, readers, caller)
+            return _replay_response(earlier, data, sse_connections, caller)
         try:
-            underway = await speaking.start_completion(caller, data, limits, idempotency_key)
+            underway = await completion_runner.start_completion(caller, data, limits, idempotency_key)
         except BaseException:
             await keeping.release_key()
             raise
         shape = create_chunk_encoder(underway.id, data.model, with_usage=data.wants_usage)
         if data.stream:
             frames = stream_completion(underway, shape, keeping)
-            return readers.stream_response(
+            return sse_connections.stream_response(
                 frames, caller, opening_frame=shape.opening_frame(), closing_frame=interruption_frame()
             )
         return Response(

@@ -22,7 +22,7 @@ from moot.server.openai.schemas import CompletionRequest
 from moot.server.openai.virtual_models import VirtualModels
 from moot.server.rate_limits import RateLimits
 from moot.services.billing import BudgetGuards
-from moot.services.discussions import DiscussionService, Saying
+from moot.services.discussions import DiscussionService, NewMessage
 from moot.store.billing.budgets import Budgets
 from moot.store.discussions.discussions import Discussions
 from moot.store.discussions.files import Files
@@ -31,7 +31,7 @@ from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.errors import UsageError, prefix_not_found
 from moot.types.events import Event, RunEnded
-from moot.types.modes import Advisors
+from moot.types.modes import AdvisorOptions
 from moot.types.primitives import new_id
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
@@ -139,7 +139,7 @@ class CompletionRunner:
             mode=discussion.mode,
             participants=discussion.participants,
             rounds=discussion.rounds,
-            advisors=discussion.advisors or Advisors(),
+            advisors=discussion.advisors or AdvisorOptions(),
         )
         put = await _parse_request(request, plan)
         if len(put.question_text) > MAX_MESSAGE_CHARS:
@@ -151,7 +151,7 @@ class CompletionRunner:
         await limits.count_message(caller.account)
         await limits.count_run_start(caller.account, plan.mode)
         files = tuple([await self._store_file(caller, file) for file in put.question_files])
-        saying = Saying(discussion=discussion_id, message=put.question_text, files=files)
+        saying = NewMessage(discussion=discussion_id, message=put.question_text, files=files)
         started = await self._discussion_service.send_message(caller, saying, key)
         return CompletionRun(started.run.id, plan, self._event_reader.read_events(caller, started.run.id))
 

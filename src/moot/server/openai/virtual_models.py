@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from moot.engine.model_resolution import DefaultParticipants
 from moot.server.openai.schemas import ModelObject
 from moot.services.discussions import DiscussionService, NewDiscussion
-from moot.services.participants import ParticipantResolver, Wanted
+from moot.services.participants import ParticipantInput, ParticipantResolver
 from moot.services.run_plans import RunPlanner
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
 from moot.types.modes import KNOWS_OTHERS_MODES, ModeName
-from moot.types.presets import LineUp
+from moot.types.presets import Preset
 from moot.types.run_plan import RunPlan
 
 MODE_MODELS: dict[str, ModeName] = {f"moot/{mode}": mode for mode in get_args(ModeName)}
@@ -93,13 +93,16 @@ class VirtualModels:
             message="", title=name, participants=participants, mode=mode or "single", rounds=DEFAULT_ROUNDS
         )
 
-    async def _default_inputs(self, caller: Caller, mode: ModeName) -> Sequence[str | Wanted]:
+    async def _default_inputs(self, caller: Caller, mode: ModeName) -> Sequence[str | ParticipantInput]:
         models = await self._default_participants.default_models(caller.tenant, single=mode == "single")
         if mode != "directed":
             return models
-        return [Wanted(model=one, role="student" if place else "teacher") for place, one in enumerate(models)]
+        return [
+            ParticipantInput(model=one, role="student" if place else "teacher")
+            for place, one in enumerate(models)
+        ]
 
-    async def _find_preset(self, caller: Caller, name: str) -> LineUp:
+    async def _find_preset(self, caller: Caller, name: str) -> Preset:
         try:
             return await self._presets.find_preset(caller.tenant, name.removeprefix(PRESET_PREFIX))
         except NotFound as error:

@@ -37,7 +37,7 @@ class Me(Struct, frozen=True, kw_only=True):
     kind: CredentialKind
 
 
-class MadeToken(Struct, frozen=True, kw_only=True):
+class TokenWithSecret(Struct, frozen=True, kw_only=True):
     """The one time that a token's secret is shown."""
 
     id: str
@@ -73,25 +73,25 @@ class AccountRoutes(Controller):
         return Response(None, cookies=[session_cookie(request, None)])
 
     @get("/me", summary="Say who is calling")
-    async def me(self, caller: Given[Caller]) -> Me:
+    async def get_current_account(self, caller: Given[Caller]) -> Me:
         return _describe_caller(caller)
 
     @get("/tokens", summary="List this account's API tokens")
-    async def tokens(self, caller: Given[Caller], accounts: Given[Accounts]) -> Sequence[Token]:
+    async def list_tokens(self, caller: Given[Caller], accounts: Given[Accounts]) -> Sequence[Token]:
         return await accounts.list_tokens(caller.account)
 
     @post("/tokens", summary="Make an API token; its secret is shown this once")
-    async def make_token(
+    async def create_token(
         self, data: JSONBody[NewToken], caller: Given[Caller], accounts: Given[Accounts]
-    ) -> MadeToken:
+    ) -> TokenWithSecret:
         """Only whoever logged in makes tokens: one that leaks must not outlive its deletion in another."""
         if caller.kind == "token":
             raise Forbidden("A token makes no tokens: log in with your password to make one.")
         secret, made = await accounts.create_token(caller, data.name)
-        return MadeToken(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
+        return TokenWithSecret(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
 
     @delete("/tokens/{id:str}", summary="Delete an API token; what it was used for ends at once")
-    async def drop_token(self, id: FromPath[str], caller: Given[Caller], accounts: Given[Accounts]) -> None:
+    async def delete_token(self, id: FromPath[str], caller: Given[Caller], accounts: Given[Accounts]) -> None:
         await accounts.delete_token(caller.account, id)
 
 

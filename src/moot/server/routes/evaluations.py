@@ -15,16 +15,16 @@ from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
 from moot.services.discussions import DiscussionService
 from moot.services.evaluations.accept import ImprovementApplier
 from moot.services.evaluations.improve import PersonaImprover
-from moot.services.evaluations.judge import Judge, Judged
+from moot.services.evaluations.judge import EvaluationResult, Judge
 from moot.services.participants import ParticipantResolver
 from moot.store.discussions.discussions import Discussions
 from moot.store.library.evaluations import Evaluations
 from moot.types.accounts import Caller
-from moot.types.evaluations import Trial
+from moot.types.evaluations import Evaluation
 from moot.types.primitives import ModelName
 
 
-class Asserted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AssertionsInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`assertions` are read one a line. `judge` is who decides; left out, the clerk, or else the answer's own model."""
 
     assertions: Annotated[str, Meta(min_length=1, max_length=2 * MAX_ASSERTIONS * MAX_ASSERTION_CHARACTERS)]
@@ -38,38 +38,40 @@ class EvaluationRoutes(Controller):
     @post(
         "/messages/{id:str}/assertions", guards=[model_request_rate], summary="Judge an answer by assertions"
     )
-    async def judge(
+    async def judge_answer(
         self,
         id: FromPath[str],
-        data: JSONBody[Asserted],
+        data: JSONBody[AssertionsInput],
         request: Request[Caller, Any, Any],
-        hall: Given[DiscussionService],
-        seating: Given[ParticipantResolver],
+        discussion_service: Given[DiscussionService],
+        participant_resolver: Given[ParticipantResolver],
         revocations: Given[Revocations],
-        court: Given[Judge],
-    ) -> Judged:
+        evaluation_judge: Given[Judge],
+    ) -> EvaluationResult:
         """Answer when the judge has: whether each assertion passes, and why."""
-        hall.reject_if_draining()
+        discussion_service.reject_if_draining()
         asserted = parse_assertions(data.assertions)
         if data.judge is not None:
-            seating.check_model(data.judge, "judge")
-        judging = court.evaluate_answer(request.user, id, asserted, data.judge)
+            participant_resolver.check_model(data.judge, "judge")
+        judging = evaluation_judge.evaluate_answer(request.user, id, asserted, data.judge)
         return await run_until_disconnect(request, revocations, judging)
 
     @get("/messages/{id:str}/assertions", summary="List the trials of an answer, newest first")
-    async def of_message(
+    async def list_evaluations(
         self,
         id: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        trials: Given[Evaluations],
-    ) -> tuple[Trial, ...]:
+        evaluations: Given[Evaluations],
+    ) -> tuple[Evaluation, ...]:
         found = await discussions.find_message(caller.tenant, id)
-        return await trials.list_evaluations(caller.tenant, found.id)
+        return await evaluations.list_evaluations(caller.tenant, found.id)
 
     @get("/trials/{id:str}", summary="Read a trial with its rounds")
-    async def read(self, id: FromPath[str], caller: Given[Caller], trials: Given[Evaluations]) -> Trial:
-        return await trials.get_evaluation(caller.tenant, id)
+    async def get_evaluation(
+        self, id: FromPath[str], caller: Given[Caller], evaluations: Given[Evaluations]
+    ) -> Evaluation:
+        return await evaluations.get_evaluation(caller.tenant, id)
 
     @post(
         "/trials/{id:str}/improve",
@@ -78,37 +80,37 @@ class EvaluationRoutes(Controller):
         media_type=SSE_MEDIA_TYPE,
         summary="Improve what gave the answer, round by round, as server-sent events",
     )
-    async def improve(
+    async def improve_persona(
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        hall: Given[DiscussionService],
+        discussion_service: Given[DiscussionService],
         improvements: Given[PersonaImprover],
-        readers: Given[SseConnections],
+        sse_connections: Given[SseConnections],
     ) -> Response[str]:
         """Leave the stream to stop. Finished rounds are kept, and the same call goes on after them.
 
         Ten rounds are the most for a trial; nothing is applied before it is accepted.
         """
-        hall.reject_if_draining()
-        return readers.stream_response(
+        discussion_service.reject_if_draining()
+        return sse_connections.stream_response(
             await start_event_stream(improvements.improve_persona(caller, id)), caller
         )
 
     @post("/trials/{id:str}/accept", status_code=200, summary="Apply the best round of a trial")
-    async def accept(
-        self, id: FromPath[str], caller: Given[Caller], accepting: Given[ImprovementApplier]
-    ) -> Trial:
+    async def accept_improvement(
+        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+    ) -> Evaluation:
         """Change your own persona; of a shipped one, or none, make a new one that the participant plays from now on."""
-        return await accepting.apply_improvement(caller, id)
+        return await improvement_applier.apply_improvement(caller, id)
 
     @post(
         "/trials/{id:str}/undo",
         status_code=200,
         summary="Put back what was there before a trial was accepted",
     )
-    async def undo(
-        self, id: FromPath[str], caller: Given[Caller], accepting: Given[ImprovementApplier]
-    ) -> Trial:
+    async def undo_improvement(
+        self, id: FromPath[str], caller: Given[Caller], improvement_applier: Given[ImprovementApplier]
+    ) -> Evaluation:
         """Refused where it was changed since."""
-        return await accepting.undo_improvement(caller, id)
+        return await improvement_applier.undo_improvement(caller, id)

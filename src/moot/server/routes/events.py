@@ -39,13 +39,13 @@ RunCursors = Annotated[
     media_type=SSE_MEDIA_TYPE,
     summary="What changes in all your discussions, and the events of one, as server-sent events",
 )
-async def changes(
+async def stream_events(
     caller: Given[Caller],
-    changes: Given[DiscussionChanges],
+    discussion_changes: Given[DiscussionChanges],
     discussions: Given[Discussions],
     events: Given[EventLog],
-    feeds: Given[EventHub],
-    readers: Given[SseConnections],
+    event_hub: Given[EventHub],
+    sse_connections: Given[SseConnections],
     discussion: OpenDiscussion = None,
     after: RunCursors = None,
 ) -> Response[str]:
@@ -58,18 +58,18 @@ async def changes(
     if discussion is None:
         if after:
             raise UsageError("after: Say of which discussion these runs are, with `discussion`.")
-        return readers.stream_response(changes.stream_frames(caller.tenant), caller)
+        return sse_connections.stream_response(discussion_changes.stream_frames(caller.tenant), caller)
     await discussions.get_discussion(caller.tenant, discussion)
     found = await events.discussion_progress(caller.tenant, discussion)
     marks = parse_event_cursors(after or (), found)
     following = DiscussionSubscription(
-        changes,
+        discussion_changes,
         events,
-        feeds,
+        event_hub,
         tenant=caller.tenant,
         discussion=discussion,
         progress=found,
         after=marks.after,
     )
     opening = b"".join(resync_frame(run) for run in marks.invalid_runs)
-    return readers.stream_response(following.stream_frames(), caller, opening)
+    return sse_connections.stream_response(following.stream_frames(), caller, opening)

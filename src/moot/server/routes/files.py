@@ -112,18 +112,22 @@ class FileRoutes(Controller):
     tags = ("files",)
 
     @post(request_max_body_size=MAX_BODY, summary="Upload a file, to attach it to messages")
-    async def upload(
+    async def upload_file(
         self, request: Request[Any, Any, Any], caller: Given[Caller], uploads: Given[Uploads]
     ) -> StoredFile:
         """Take text in UTF-8, a PNG, JPEG, GIF or WebP image, or a PDF; the content tells which it is."""
         return await uploads.store_upload(request, caller)
 
     @get("/{id:str}", summary="What is known of a file")
-    async def read(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> StoredFile:
+    async def get_file(
+        self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]
+    ) -> StoredFile:
         return await file_store.get_file(caller.tenant, id)
 
     @get("/{id:str}/content", summary="What is in a file")
-    async def content(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> Stream:
+    async def get_file_content(
+        self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]
+    ) -> Stream:
         """Give it as something to save, never to show."""
         found = await file_store.get_file(caller.tenant, id)
         headers = {
@@ -136,7 +140,7 @@ class FileRoutes(Controller):
         )
 
     @delete("/{id:str}", summary="Delete a file that is attached to no message")
-    async def delete(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
+    async def delete_file(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
         await file_store.delete_file(caller.tenant, id)
 
 

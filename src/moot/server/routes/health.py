@@ -56,8 +56,8 @@ async def healthz() -> str:
     media_type=MediaType.TEXT,
     summary="Whether requests are served",
 )
-async def readyz(database: Given[Database], hall: Given[DiscussionService]) -> str:
-    hall.reject_if_draining()
+async def readyz(database: Given[Database], discussion_service: Given[DiscussionService]) -> str:
+    discussion_service.reject_if_draining()
     await database.ping()
     return "ok"
 
@@ -70,7 +70,7 @@ async def readyz(database: Given[Database], hall: Given[DiscussionService]) -> s
     media_type=MediaType.TEXT,
     summary="Counts and times for Prometheus",
 )
-async def metrics(request: Request[Any, Any, Any], scrapers: Given[MetricsAccess]) -> Response[str]:
+async def metrics(request: Request[Any, Any, Any], metrics_access: Given[MetricsAccess]) -> Response[str]:
     """Tell them on loopback, or to whoever has the token of the setting `metrics_token`."""
-    scrapers.check_access(request)
+    metrics_access.check_access(request)
     return Response(generate_latest().decode(), media_type=CONTENT_TYPE_LATEST)

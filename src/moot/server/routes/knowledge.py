@@ -14,7 +14,7 @@ from moot.server.disconnects import run_until_disconnect
 from moot.server.rate_limits import RateLimits, model_request_rate
 from moot.server.schemas import PageCursor, PageLimit
 from moot.services.discussions import DiscussionService
-from moot.services.knowledge import Consolidated, Exported, KnowledgeService, Patterns
+from moot.services.knowledge import ConsolidationResult, ExportResult, KnowledgeService, ProjectPatterns
 from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
@@ -24,7 +24,7 @@ from moot.types.primitives import ModelName
 T = TypeVar("T")
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KnowledgeRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`model` is who reads; left out, it is that of the discussion, or of the project's newest one."""
 
     model: ModelName | None = None
@@ -40,21 +40,21 @@ class KnowledgeRoutes(Controller):
         guards=[model_request_rate],
         summary="Let a model write down what a discussion came to",
     )
-    async def export(
+    async def export_discussion(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        hall: Given[DiscussionService],
+        discussion_service: Given[DiscussionService],
         revocations: Given[Revocations],
         knowledge: Given[KnowledgeService],
-        data: JSONBody[Asked | None] = None,
-    ) -> Exported:
+        data: JSONBody[KnowledgeRequest | None] = None,
+    ) -> ExportResult:
         """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
-        hall.reject_if_draining()
+        discussion_service.reject_if_draining()
         return await _run_knowledge_task(request, revocations, knowledge.export_insights, id, data)
 
     @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
-    async def of_discussion(
+    async def list_discussion_insights(
         self, id: FromPath[str], caller: Given[Caller], insights: Given[Insights]
     ) -> InsightPage:
         return InsightPage(await insights.discussion_insights(caller.tenant, id), next=None)
@@ -65,27 +65,27 @@ class KnowledgeRoutes(Controller):
         guards=[model_request_rate],
         summary="Let a model look for patterns in a project",
     )
-    async def consolidate(
+    async def consolidate_project(
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        hall: Given[DiscussionService],
+        discussion_service: Given[DiscussionService],
         revocations: Given[Revocations],
         knowledge: Given[KnowledgeService],
-        data: JSONBody[Asked | None] = None,
-    ) -> Consolidated:
+        data: JSONBody[KnowledgeRequest | None] = None,
+    ) -> ConsolidationResult:
         """Answer when the model has; from then on participants are told of the patterns."""
-        hall.reject_if_draining()
+        discussion_service.reject_if_draining()
         return await _run_knowledge_task(request, revocations, knowledge.consolidate_patterns, id, data)
 
     @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
-    async def patterns(
+    async def get_project_patterns(
         self, id: FromPath[str], caller: Given[Caller], knowledge: Given[KnowledgeService]
-    ) -> Patterns:
+    ) -> ProjectPatterns:
         return await knowledge.project_patterns(caller.tenant, id)
 
     @get("/projects/{id:str}/insights", summary="List a project's insights, or search them")
-    async def of_project(
+    async def list_project_insights(
         self,
         id: FromPath[str],
         caller: Given[Caller],
@@ -112,7 +112,7 @@ async def _run_knowledge_task(
     revocations: Revocations,
     work: Callable[[Caller, str, str | None], Coroutine[None, None, T]],
     id: str,
-    data: Asked | None,
+    data: KnowledgeRequest | None,
 ) -> T:
     asking = work(request.user, id, data.model if data else None)
     return await run_until_disconnect(request, revocations, asking)

@@ -46,7 +46,7 @@ class ModelRoutes(Controller):
     tags = ("providers",)
 
     @get("/models", guards=[model_request_rate], summary="List the models of all providers, or of one")
-    async def models(
+    async def list_provider_models(
         self,
         caller: Given[Caller],
         registry: Given[Registry],

@@ -13,21 +13,21 @@ from moot.server.rate_limits import model_request_rate
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections, start_event_stream
 from moot.services.discussions import DiscussionService
 from moot.services.participants import ParticipantResolver
-from moot.services.persona_suggestions import Asked, PersonaSuggestions
+from moot.services.persona_suggestions import ClarifyingQuestions, PersonaSuggestions
 from moot.types.accounts import Caller
-from moot.types.personas import MAX_QUESTIONS, Reply, Situation
+from moot.types.personas import MAX_QUESTIONS, Situation, SituationAnswer
 from moot.types.primitives import ModelName
 
 
-class SituationTold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SituationInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     situation: Situation
     model: ModelName
 
 
-class SituationKnown(SituationTold, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SuggestionRequest(SituationInput, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`answers` are those to the questions that were asked back, if there were any."""
 
-    answers: Annotated[tuple[Reply, ...], Meta(max_length=MAX_QUESTIONS)] = ()
+    answers: Annotated[tuple[SituationAnswer, ...], Meta(max_length=MAX_QUESTIONS)] = ()
 
 
 class PersonaSuggestionRoutes(Controller):
@@ -37,19 +37,19 @@ class PersonaSuggestionRoutes(Controller):
     @post(
         "/questions", status_code=200, guards=[model_request_rate], summary="Be asked back about a situation"
     )
-    async def questions(
+    async def ask_questions(
         self,
-        data: JSONBody[SituationTold],
+        data: JSONBody[SituationInput],
         request: Request[Caller, Any, Any],
-        hall: Given[DiscussionService],
-        seating: Given[ParticipantResolver],
+        discussion_service: Given[DiscussionService],
+        participant_resolver: Given[ParticipantResolver],
         revocations: Given[Revocations],
-        perspectives: Given[PersonaSuggestions],
-    ) -> Asked:
+        persona_suggestions: Given[PersonaSuggestions],
+    ) -> ClarifyingQuestions:
         """Answer with up to three questions, when the model has them."""
-        hall.reject_if_draining()
-        seating.check_model(data.model, "model")
-        asking = perspectives.ask_questions(request.user, data.situation, data.model)
+        discussion_service.reject_if_draining()
+        participant_resolver.check_model(data.model, "model")
+        asking = persona_suggestions.ask_questions(request.user, data.situation, data.model)
         return await run_until_disconnect(request, revocations, asking)
 
     @post(
@@ -58,17 +58,17 @@ class PersonaSuggestionRoutes(Controller):
         media_type=SSE_MEDIA_TYPE,
         summary="Propose voices for a situation, as server-sent events",
     )
-    async def propose(
+    async def suggest_personas(
         self,
-        data: JSONBody[SituationKnown],
+        data: JSONBody[SuggestionRequest],
         caller: Given[Caller],
-        hall: Given[DiscussionService],
-        seating: Given[ParticipantResolver],
-        perspectives: Given[PersonaSuggestions],
-        readers: Given[SseConnections],
+        discussion_service: Given[DiscussionService],
+        participant_resolver: Given[ParticipantResolver],
+        persona_suggestions: Given[PersonaSuggestions],
+        sse_connections: Given[SseConnections],
     ) -> Response[str]:
         """Tell each as soon as it is written, two of each category. None is kept before it is made a persona."""
-        hall.reject_if_draining()
-        seating.check_model(data.model, "model")
-        told = perspectives.suggest_personas(caller, data.situation, data.answers, data.model)
-        return readers.stream_response(await start_event_stream(told), caller)
+        discussion_service.reject_if_draining()
+        participant_resolver.check_model(data.model, "model")
+        told = persona_suggestions.suggest_personas(caller, data.situation, data.answers, data.model)
+        return sse_connections.stream_response(await start_event_stream(told), caller)

@@ -15,7 +15,7 @@ class PersonaRoutes(Controller):
     tags = ("personas",)
 
     @get(summary="List personas: those that ship with Moot, and one's own, newest first")
-    async def list(
+    async def list_personas(
         self,
         caller: Given[Caller],
         personas: Given[Personas],
@@ -25,17 +25,19 @@ class PersonaRoutes(Controller):
         return await personas.list_personas(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Make a persona")
-    async def create(
+    async def create_persona(
         self, data: JSONBody[PersonaDraft], caller: Given[Caller], personas: Given[Personas]
     ) -> Persona:
         return await personas.create_persona(caller.tenant, data)
 
     @get("/{id:str}", summary="Read a persona")
-    async def read(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> Persona:
+    async def get_persona(
+        self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]
+    ) -> Persona:
         return await personas.get_persona(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a persona of one's own; what is left out stays as it is")
-    async def change(
+    async def update_persona(
         self,
         id: FromPath[str],
         data: JSONBody[PersonaChange],
@@ -45,5 +47,7 @@ class PersonaRoutes(Controller):
         return await personas.update_persona(caller.tenant, id, data)
 
     @delete("/{id:str}", summary="Delete a persona of one's own; discussions go on without it")
-    async def drop(self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]) -> None:
+    async def delete_persona(
+        self, id: FromPath[str], caller: Given[Caller], personas: Given[Personas]
+    ) -> None:
         await personas.delete_persona(caller.tenant, id)

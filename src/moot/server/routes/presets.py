@@ -21,11 +21,11 @@ from moot.services.participants import ParticipantResolver
 from moot.store.library.presets import Presets
 from moot.types.accounts import Caller
 from moot.types.modes import ModeName, check_mode, default_mode
-from moot.types.presets import LineUp, LineUpPage
+from moot.types.presets import Preset, PresetPage
 from moot.types.primitives import ModelName, Name, new_id
 
 
-class LineUpDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PresetDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All but `name` is as in a discussion that is opened."""
 
     name: Name
@@ -38,7 +38,7 @@ class LineUpDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     directed: LessonRules | None = None
 
 
-class LineUpChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PresetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out stays as it is; null takes away what can be taken away."""
 
     name: Name | UnsetType = UNSET
@@ -51,8 +51,8 @@ class LineUpChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     directed: LessonRules | UnsetType | None = UNSET
 
 
-async def build_preset(participant_resolver: ParticipantResolver, tenant: str, draft: LineUpDraft) -> LineUp:
-    new = LineUp(
+async def build_preset(participant_resolver: ParticipantResolver, tenant: str, draft: PresetDraft) -> Preset:
+    new = Preset(
         id=new_id("line_up"),
         name=draft.name,
         mode=draft.mode or default_mode(draft.participants),
@@ -70,8 +70,8 @@ async def build_preset(participant_resolver: ParticipantResolver, tenant: str, d
 
 
 async def apply_preset_change(
-    participant_resolver: ParticipantResolver, tenant: str, change: LineUpChange, current: LineUp
-) -> LineUp:
+    participant_resolver: ParticipantResolver, tenant: str, change: PresetChange, current: Preset
+) -> Preset:
     """Return what comes of a change. Those who stay are not looked for again: a persona may be gone, or a model."""
     sent = {name: value for name, value in asdict(change).items() if value is not UNSET}
     if change.participants is not UNSET:
@@ -85,7 +85,7 @@ async def apply_preset_change(
     return _apply_rules(replace(current, **sent), debate, directed)
 
 
-def _apply_rules(preset: LineUp, debate: DebateRules | None, directed: LessonRules | None) -> LineUp:
+def _apply_rules(preset: Preset, debate: DebateRules | None, directed: LessonRules | None) -> Preset:
     """Give a line-up rules that those who sit there can keep."""
     check_mode(preset.mode, preset.participants)
     return replace(
@@ -100,47 +100,47 @@ class PresetRoutes(Controller):
     tags = ("line_ups",)
 
     @get(summary="List line-ups, newest first")
-    async def list(
+    async def list_presets(
         self,
         caller: Given[Caller],
-        line_ups: Given[Presets],
+        presets: Given[Presets],
         cursor: PageCursor = None,
         limit: PageLimit = 50,
-    ) -> LineUpPage:
-        return await line_ups.list_presets(caller.tenant, cursor=cursor, limit=limit)
+    ) -> PresetPage:
+        return await presets.list_presets(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Keep a line-up")
-    async def create(
+    async def create_preset(
         self,
-        data: JSONBody[LineUpDraft],
+        data: JSONBody[PresetDraft],
         caller: Given[Caller],
-        seating: Given[ParticipantResolver],
-        line_ups: Given[Presets],
-    ) -> LineUp:
+        participant_resolver: Given[ParticipantResolver],
+        presets: Given[Presets],
+    ) -> Preset:
         """It is checked as if a discussion were opened with it."""
-        new = await build_preset(seating, caller.tenant, data)
-        await line_ups.add_preset(caller.tenant, new)
+        new = await build_preset(participant_resolver, caller.tenant, data)
+        await presets.add_preset(caller.tenant, new)
         return new
 
     @get("/{id:str}", summary="Read a line-up")
-    async def read(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[Presets]) -> LineUp:
-        return await line_ups.get_preset(caller.tenant, id)
+    async def get_preset(self, id: FromPath[str], caller: Given[Caller], presets: Given[Presets]) -> Preset:
+        return await presets.get_preset(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a line-up; what is left out stays as it is")
-    async def change(
+    async def update_preset(
         self,
         id: FromPath[str],
-        data: JSONBody[LineUpChange],
+        data: JSONBody[PresetChange],
         caller: Given[Caller],
-        seating: Given[ParticipantResolver],
-        line_ups: Given[Presets],
-    ) -> LineUp:
+        participant_resolver: Given[ParticipantResolver],
+        presets: Given[Presets],
+    ) -> Preset:
         """Discussions that were opened with it stay as they are."""
-        before = await line_ups.get_preset(caller.tenant, id)
-        after = await apply_preset_change(seating, caller.tenant, data, before)
-        await line_ups.update_preset(caller.tenant, before, after)
+        before = await presets.get_preset(caller.tenant, id)
+        after = await apply_preset_change(participant_resolver, caller.tenant, data, before)
+        await presets.update_preset(caller.tenant, before, after)
         return after
 
     @delete("/{id:str}", summary="Delete a line-up; discussions that were opened with it stay")
-    async def drop(self, id: FromPath[str], caller: Given[Caller], line_ups: Given[Presets]) -> None:
-        await line_ups.delete_preset(caller.tenant, id)
+    async def delete_preset(self, id: FromPath[str], caller: Given[Caller], presets: Given[Presets]) -> None:
+        await presets.delete_preset(caller.tenant, id)

@@ -24,7 +24,7 @@ class ProjectRoutes(Controller):
     tags = ("projects",)
 
     @get(summary="List projects, newest first")
-    async def list(
+    async def list_projects(
         self,
         caller: Given[Caller],
         projects: Given[Projects],
@@ -34,17 +34,19 @@ class ProjectRoutes(Controller):
         return await projects.list_projects(caller.tenant, cursor=cursor, limit=limit)
 
     @post(summary="Make a project")
-    async def create(
+    async def create_project(
         self, data: JSONBody[ProjectDraft], caller: Given[Caller], projects: Given[Projects]
     ) -> Project:
         return await projects.create_project(caller.tenant, data)
 
     @get("/{id:str}", summary="Read a project")
-    async def read(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> Project:
+    async def get_project(
+        self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
+    ) -> Project:
         return await projects.get_project(caller.tenant, id)
 
     @patch("/{id:str}", summary="Change a project; what is left out stays as it is")
-    async def change(
+    async def update_project(
         self,
         id: FromPath[str],
         data: JSONBody[ProjectChange],
@@ -54,11 +56,13 @@ class ProjectRoutes(Controller):
         return await projects.update_project(caller.tenant, id, data)
 
     @delete("/{id:str}", summary="Delete a project with its posts and patterns; its discussions stay")
-    async def drop(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> None:
+    async def delete_project(
+        self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
+    ) -> None:
         await projects.delete_project(caller.tenant, id)
 
     @get("/{id:str}/posts", summary="List a project's posts and drafts, newest first")
-    async def posts(
+    async def list_posts(
         self,
         id: FromPath[str],
         caller: Given[Caller],
@@ -69,13 +73,13 @@ class ProjectRoutes(Controller):
         return await projects.list_posts(caller.tenant, id, cursor=cursor, limit=limit)
 
     @post("/{id:str}/posts", summary="Write a post; once published, it is told to those who discuss")
-    async def write(
+    async def create_post(
         self, id: FromPath[str], data: JSONBody[PostDraft], caller: Given[Caller], projects: Given[Projects]
     ) -> Post:
         return await projects.add_post(caller.tenant, id, data)
 
     @patch("/{id:str}/posts/{post_id:str}", summary="Change, publish or take back a post")
-    async def rewrite(
+    async def update_post(
         self,
         id: FromPath[str],
         post_id: FromPath[str],
@@ -86,7 +90,7 @@ class ProjectRoutes(Controller):
         return await projects.update_post(caller.tenant, id, post_id, data)
 
     @delete("/{id:str}/posts/{post_id:str}", summary="Delete a post")
-    async def unwrite(
+    async def delete_post(
         self, id: FromPath[str], post_id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
     ) -> None:
         await projects.delete_post(caller.tenant, id, post_id)

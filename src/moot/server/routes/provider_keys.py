@@ -42,14 +42,14 @@ class ProviderKeyRoutes(Controller):
     tags = ("providers",)
 
     @get("/providers", summary="List providers, and whether there is a key for each")
-    async def providers(
+    async def list_providers(
         self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
     ) -> Sequence[ProviderStatus]:
         stored = await provider_keys.list_keys(caller.tenant)
         return [_provider_status(registry, name, own_key(registry, name, stored)) for name in registry]
 
     @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
-    async def put_key(
+    async def store_provider_key(
         self,
         provider: FromPath[str],
         data: JSONBody[NewKey],
@@ -69,7 +69,7 @@ class ProviderKeyRoutes(Controller):
         await provider_keys.store_key(caller.tenant, provider, registry.provider_origin(provider), data.key)
 
     @delete("/keys/{provider:str}", summary="Delete one's own key for a provider")
-    async def drop_key(
+    async def delete_provider_key(
         self, provider: FromPath[str], caller: Given[Caller], provider_keys: Given[ProviderKeys]
     ) -> None:
         await provider_keys.delete_key(caller.tenant, provider)

@@ -10,16 +10,16 @@ from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from moot.engine.events.hub import EventHub
 from moot.server.event_cursors import parse_event_seq, resync_frame
 from moot.server.rate_limits import model_request_rate
-from moot.server.schemas import Retry, StopWish
+from moot.server.schemas import RetryRequest, StopRequest
 from moot.server.sse import SSE_MEDIA_TYPE, SseConnections
 from moot.services.participants import ParticipantResolver
 from moot.services.retries import RetryService
-from moot.services.run_reports import Report, RunReports, Thread
+from moot.services.run_reports import LaneThread, RunReport, RunReports
 from moot.store.discussions.discussions import Discussions
 from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
-from moot.types.discussion_events import Generating
+from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import Run
 
 
@@ -28,14 +28,18 @@ class LaneRoutes(Controller):
     tags = ("lanes",)
 
     @get("/lanes/{participant:str}/messages", summary="What a participant was told, and what it answered")
-    async def messages(
-        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], reports: Given[RunReports]
-    ) -> Thread:
+    async def get_lane_messages(
+        self,
+        id: FromPath[str],
+        participant: FromPath[str],
+        caller: Given[Caller],
+        run_reports: Given[RunReports],
+    ) -> LaneThread:
         """Return the thread of one lane as it stands, also while it is being written."""
-        return await reports.lane_thread(caller.tenant, id, participant)
+        return await run_reports.lane_thread(caller.tenant, id, participant)
 
     @post("/lanes/{participant:str}/stop", status_code=200, summary="Stop one participant of a run")
-    async def stop(
+    async def stop_lane(
         self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], runs: Given[Runs]
     ) -> Run:
         return await runs.request_stop(caller.tenant, id, participant)
@@ -46,14 +50,14 @@ class LaneRoutes(Controller):
         guards=[model_request_rate],
         summary="Let a participant that failed try again, perhaps with another model",
     )
-    async def retry(
+    async def retry_lane(
         self,
         id: FromPath[str],
         participant: FromPath[str],
         caller: Given[Caller],
-        retrying: Given[RetryService],
-        seating: Given[ParticipantResolver],
-        data: JSONBody[Retry | None] = None,
+        retries: Given[RetryService],
+        participant_resolver: Given[ParticipantResolver],
+        data: JSONBody[RetryRequest | None] = None,
     ) -> Run:
         """While the others of its stage speak, it speaks with them; else the run goes on once more.
 
@@ -61,8 +65,8 @@ class LaneRoutes(Controller):
         """
         model = data.model if data else None
         if model is not None:
-            seating.check_model(model, "model")
-        return await retrying.retry_run(caller, id, participant, model)
+            participant_resolver.check_model(model, "model")
+        return await retries.retry_run(caller, id, participant, model)
 
     @post(
         "/retry-failed",
@@ -70,10 +74,10 @@ class LaneRoutes(Controller):
         guards=[model_request_rate],
         summary="Let all participants that failed try again",
     )
-    async def retry_failed(
-        self, id: FromPath[str], caller: Given[Caller], retrying: Given[RetryService]
+    async def retry_failed_lanes(
+        self, id: FromPath[str], caller: Given[Caller], retries: Given[RetryService]
     ) -> Run:
-        return await retrying.retry_run(caller, id)
+        return await retries.retry_run(caller, id)
 
 
 AfterSeq = Annotated[
@@ -90,16 +94,18 @@ class RunRoutes(Controller):
     tags = ("runs",)
 
     @get("/{id:str}", summary="How a run stands, and what was found in it")
-    async def read(self, id: FromPath[str], caller: Given[Caller], reports: Given[RunReports]) -> Report:
-        return await reports.get_report(caller.tenant, id)
+    async def get_run(
+        self, id: FromPath[str], caller: Given[Caller], run_reports: Given[RunReports]
+    ) -> RunReport:
+        return await run_reports.get_report(caller.tenant, id)
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
-    async def stop(
+    async def stop_run(
         self,
         id: FromPath[str],
         caller: Given[Caller],
         runs: Given[Runs],
-        data: JSONBody[StopWish | None] = None,
+        data: JSONBody[StopRequest | None] = None,
     ) -> Run:
         """What was said so far is kept. A run that is over stays as it is."""
         return await runs.request_stop(caller.tenant, id, data.participant if data else None)
@@ -110,13 +116,13 @@ class RunRoutes(Controller):
         media_type=SSE_MEDIA_TYPE,
         responses={204: ResponseSpec(None, description="The run is over, and you have all of it")},
     )
-    async def events(
+    async def stream_run_events(
         self,
         id: FromPath[str],
         caller: Given[Caller],
         events: Given[EventLog],
-        feeds: Given[EventHub],
-        readers: Given[SseConnections],
+        event_hub: Given[EventHub],
+        sse_connections: Given[SseConnections],
         after: AfterSeq = None,
         last_event_id: LastEventId = None,
     ) -> Response[str]:
@@ -127,15 +133,17 @@ class RunRoutes(Controller):
         run = await events.run_progress(caller.tenant, id)
         asked = parse_event_seq(last_event_id) if last_event_id is not None else after or 0
         if asked is None or asked > run.last_seq:
-            return readers.stream_response(
-                feeds.subscribe(id, 0, run), caller, opening_frame=resync_frame(id)
+            return sse_connections.stream_response(
+                event_hub.subscribe(id, 0, run), caller, opening_frame=resync_frame(id)
             )
         if asked == run.last_seq and not run.live:
             return Response("", status_code=204)
-        return readers.stream_response(feeds.subscribe(id, asked, run), caller)
+        return sse_connections.stream_response(event_hub.subscribe(id, asked, run), caller)
 
 
 @get("/api/activity", tags=RunRoutes.tags, summary="Where models are speaking now")
-async def activity(caller: Given[Caller], discussions: Given[Discussions]) -> tuple[Generating, ...]:
+async def list_activity(
+    caller: Given[Caller], discussions: Given[Discussions]
+) -> tuple[ActiveDiscussion, ...]:
     """Name your discussions in which runs are waiting or going on, and how many."""
     return await discussions.live_run_counts(caller.tenant)

@@ -39,13 +39,13 @@ def handle_missing_key(_: Request[Any, Any, Any], error: MissingKey) -> ProblemR
     exception_handlers={MissingKey: handle_missing_key},
     summary="Let one agent of a lesson speak, without keeping anything",
 )
-async def chat(
+async def stream_chat(
     data: JSONBody[ChatRequest],
     caller: Given[Caller],
-    hall: Given[DiscussionService],
-    casting: Given[ModelResolver],
+    discussion_service: Given[DiscussionService],
+    model_resolver: Given[ModelResolver],
     stateless: Given[StatelessService],
-    readers: Given[SseConnections],
+    sse_connections: Given[SseConnections],
     budgets: Given[Budgets],
 ) -> Response[str]:
     """The director decides who speaks; send the `directorState` of `done` along with the next call.
@@ -53,13 +53,13 @@ async def chat(
     A key in the request is used for this call and forgotten. With a key of the server or one that you stored, what
     the turn cost is charged to you; nothing else is kept.
     """
-    hall.reject_if_draining()
+    discussion_service.reject_if_draining()
     lesson = await asyncio.to_thread(parse_lesson, data)  # a long ledger takes a moment
-    chains = await _resolve_models(casting, caller, data)
+    chains = await _resolve_models(model_resolver, caller, data)
     payer = None if data.api_key else Payer(tenant=caller.tenant, account=caller.account)
     if payer is not None:
         await budgets.reject_if_spent(caller.account)
-    return readers.stream_response(_chat_frames(stateless.stream_turn(lesson, chains, payer)), caller)
+    return sse_connections.stream_response(_chat_frames(stateless.stream_turn(lesson, chains, payer)), caller)
 
 
 async def _resolve_models(model_resolver: ModelResolver, caller: Caller, request: ChatRequest) -> ModelChains:

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from moot.engine.tools.catalog import ListedServer, ToolCatalog
 from moot.server.rate_limits import model_request_rate
-from moot.store.accounts.tool_servers import StoredServer, ToolServers
+from moot.store.accounts.tool_servers import StoredToolServer, ToolServers
 from moot.store.runs.approvals import Approvals
 from moot.tools.ssrf import is_public
 from moot.types.accounts import Caller
@@ -33,7 +33,7 @@ PRIVATE_NETWORK_MESSAGE = (
 HeaderValue = Annotated[str, Meta(min_length=1, max_length=4000)]
 
 
-class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
+class NewToolServer(Struct, frozen=True, forbid_unknown_fields=True):
     """The address of a server that speaks the Model Context Protocol over HTTP, and headers that are sent to it alone."""
 
     url: Annotated[str, Meta(min_length=8, max_length=2000)]
@@ -43,7 +43,7 @@ class NewServer(Struct, frozen=True, forbid_unknown_fields=True):
         return "NewServer([url])"
 
 
-class Answered(Struct, frozen=True, forbid_unknown_fields=True):
+class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """`always` allows this call, and every call of the same tool in this discussion."""
 
     answer: ApprovalDecision
@@ -54,36 +54,38 @@ class ToolRoutes(Controller):
     tags = ("tools",)
 
     @get("/tools", guards=[model_request_rate], summary="List tools, by the server that has them")
-    async def listing(self, caller: Given[Caller], tooling: Given[ToolCatalog]) -> Sequence[ListedServer]:
+    async def list_tools(
+        self, caller: Given[Caller], tool_catalog: Given[ToolCatalog]
+    ) -> Sequence[ListedServer]:
         """Every server is asked now; one that does not answer is listed with the reason."""
-        return await tooling.list_servers(caller.tenant)
+        return await tool_catalog.list_servers(caller.tenant)
 
     @get("/tool-servers", summary="List the tool servers of one's own")
-    async def servers(
+    async def list_tool_servers(
         self, caller: Given[Caller], tool_servers: Given[ToolServers]
-    ) -> Sequence[StoredServer]:
+    ) -> Sequence[StoredToolServer]:
         return await tool_servers.list_servers(caller.tenant)
 
     @put("/tool-servers/{name:str}", status_code=204, summary="Store a tool server of one's own")
-    async def put_server(
+    async def store_tool_server(
         self,
         name: FromPath[str],
-        data: JSONBody[NewServer],
+        data: JSONBody[NewToolServer],
         caller: Given[Caller],
-        tooling: Given[ToolCatalog],
+        tool_catalog: Given[ToolCatalog],
         tool_servers: Given[ToolServers],
     ) -> None:
         """Store it in place of the one of that name; its headers are never shown again."""
         if not is_server_name(name):
             raise UsageError("name: use up to 32 small letters, digits, - and _.")
-        if name == BUILTIN_SERVER_NAME or tooling.has_server(name):
+        if name == BUILTIN_SERVER_NAME or tool_catalog.has_server(name):
             raise Conflict(f"{name} is a tool server of this Moot already: choose another name.")
-        check_tool_server_url(data.url, allow_private=tooling.allow_private_networks)
+        check_tool_server_url(data.url, allow_private=tool_catalog.allow_private_networks)
         _check_headers(data.headers)
         await tool_servers.store_server(caller.tenant, name, data.url, data.headers)
 
     @delete("/tool-servers/{name:str}", summary="Delete a tool server of one's own")
-    async def drop_server(
+    async def delete_tool_server(
         self, name: FromPath[str], caller: Given[Caller], tool_servers: Given[ToolServers]
     ) -> None:
         await tool_servers.delete_server(caller.tenant, name)
@@ -93,16 +95,16 @@ class ToolRoutes(Controller):
         status_code=204,
         summary="Say whether a call of a tool may be made",
     )
-    async def answer(
+    async def resolve_approval(
         self,
         id: FromPath[str],
         call: FromPath[str],
-        data: JSONBody[Answered],
+        data: JSONBody[ApprovalAnswer],
         caller: Given[Caller],
-        permissions: Given[Approvals],
+        approvals: Given[Approvals],
     ) -> None:
         """Answer an `approval_wanted` of a run, once. Nobody else does: no model and no file."""
-        await permissions.resolve_approval(caller, id, call, data.answer)
+        await approvals.resolve_approval(caller, id, call, data.answer)
 
 
 def check_tool_server_url(url: str, *, allow_private: bool) -> None:

@@ -45,15 +45,15 @@ class TranscriptRoutes(Controller):
     dependencies = {"written": Provide(_provide_responder)}  # noqa: RUF012 - so Litestar declares it
 
     @get("/transcript.md", media_type=MarkdownFormat.media_type, summary="A discussion as Markdown")
-    async def markdown(self, written: Given[TranscriptResponder]) -> Stream:
-        return written(MarkdownFormat())
+    async def get_markdown_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
+        return transcript_responder(MarkdownFormat())
 
     @get("/transcript.json", media_type=JsonFormat.media_type, summary="A discussion as JSON")
-    async def document(self, written: Given[TranscriptResponder]) -> Stream:
+    async def get_json_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
         """Tell all that people may see of a discussion, in a shape whose version is in its `moot`."""
-        return written(JsonFormat())
+        return transcript_responder(JsonFormat())
 
     @get("/transcript.html", media_type=HtmlFormat.media_type, summary="A discussion as a page to look at")
-    async def page(self, written: Given[TranscriptResponder]) -> Stream:
+    async def get_html_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:
         """Write one file with its own style: no script is in it, and nothing is loaded from anywhere."""
-        return written(HtmlFormat())
+        return transcript_responder(HtmlFormat())

@@ -19,14 +19,14 @@ from moot.store.billing.budgets import Budgets
 from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.discussions.discussions import Discussions
 from moot.types.accounts import Caller
-from moot.types.billing import Budget, Spending, SpendingOn
+from moot.types.billing import Budget, Spending, SpendingItem
 from moot.types.discussions import Message
 from moot.types.errors import UsageError, prefix_not_found
 
 ESTIMATE_MESSAGE_FIELDS = frozenset({"discussion", "message", "to", "files", "cap"})
 
 
-class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EstimateRequest(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody thinks of asking: in a `discussion` that exists, or of `participants` in a new one."""
 
     discussion: Id | None = None
@@ -46,25 +46,25 @@ class BudgetRoutes(Controller):
     tags = ("budget",)
 
     @get("/budget", summary="Say how this week's budget stands")
-    async def read(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
+    async def get_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.current_budget(caller.account)
 
     @post("/budget/re-up", status_code=200, summary="Begin this week's budget anew, once in a week")
-    async def re_up(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
+    async def renew_budget(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
         return await budgets.reset_week(caller.account)
 
     @post("/estimate", status_code=200, summary="Say what something would cost; nothing is asked")
-    async def estimate(
+    async def estimate_cost(
         self,
-        data: JSONBody[Supposed],
+        data: JSONBody[EstimateRequest],
         caller: Given[Caller],
-        attaching: Given[Attachments],
+        attachments: Given[Attachments],
         budgets: Given[Budgets],
         discussions: Given[Discussions],
-        drafts: Given[DraftValidator],
-        hall: Given[DiscussionService],
-        planning: Given[RunPlanner],
-        treasury: Given[BudgetService],
+        draft_validator: Given[DraftValidator],
+        discussion_service: Given[DiscussionService],
+        run_planner: Given[RunPlanner],
+        budget_service: Given[BudgetService],
     ) -> Estimate:
         """Guess the calls of a run, the tokens of each and their prices."""
         if data.discussion is not None:
@@ -73,27 +73,27 @@ class BudgetRoutes(Controller):
                 discussion = await discussions.get_discussion(caller.tenant, data.discussion)
             _reject_discussion_settings(data)
         elif data.participants is not None:
-            opening = await drafts.validate_draft(caller, data, data.participants)
-            discussion = hall.draft_discussion(opening, data.language or "en")
+            opening = await draft_validator.validate_draft(caller, data, data.participants)
+            discussion = discussion_service.draft_discussion(opening, data.language or "en")
         else:
             raise UsageError("participants: name models, or a discussion that exists.")
-        plan = await planning.plan_run(caller.tenant, discussion, to=data.to)
-        await attaching.validate_attachments(caller.tenant, data.files, plan)
-        forecast = await treasury.forecast_run(caller, plan, _draft_message(data), data.discussion)
+        plan = await run_planner.plan_run(caller.tenant, discussion, to=data.to)
+        await attachments.validate_attachments(caller.tenant, data.files, plan)
+        forecast = await budget_service.forecast_run(caller, plan, _draft_message(data), data.discussion)
         return Estimate(forecast=forecast, left=(await budgets.current_budget(caller.account)).left)
 
 
-def _reject_discussion_settings(data: Supposed) -> None:
+def _reject_discussion_settings(data: EstimateRequest) -> None:
     """Refuse what a discussion that exists has of its own, and a message to it cannot change."""
-    nothing = Supposed(message=data.message)
-    for name in Supposed.__struct_fields__:
+    nothing = EstimateRequest(message=data.message)
+    for name in EstimateRequest.__struct_fields__:
         if name not in ESTIMATE_MESSAGE_FIELDS and getattr(data, name) != getattr(nothing, name):
             raise UsageError(
                 f"{name}: the discussion has its own: leave it out, or leave the discussion out."
             )
 
 
-def _draft_message(data: Supposed) -> Message:
+def _draft_message(data: EstimateRequest) -> Message:
     """Make the message that would be stored, with all of it that anybody reads."""
     files = tuple(dict.fromkeys(data.files)) or None
     return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)
@@ -113,7 +113,7 @@ class UsageReport(Struct, frozen=True, kw_only=True):
     until: date
     by: GroupBy
     total: Spending
-    rows: tuple[SpendingOn, ...]
+    rows: tuple[SpendingItem, ...]
 
 
 class UsageRoutes(Controller):
@@ -121,10 +121,10 @@ class UsageRoutes(Controller):
     tags = ("usage",)
 
     @get(summary="Sum up what was spent")
-    async def read(
+    async def get_usage(
         self,
         caller: Given[Caller],
-        bills: Given[UsageReports],
+        usage_reports: Given[UsageReports],
         since: Since = None,
         until: Until = None,
         by: FromQuery[GroupBy] = "day",
@@ -134,7 +134,7 @@ class UsageRoutes(Controller):
         first = since or date.fromordinal(max(1, last.toordinal() - DEFAULT_DAYS + 1))
         if first > last:
             raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
-        bill = await bills.account_usage(
+        bill = await usage_reports.account_usage(
             caller.account, _day_start(first), _day_start(last) + DAY_SECONDS, by
         )
         return UsageReport(since=first, until=last, by=by, total=bill.total, rows=bill.rows)

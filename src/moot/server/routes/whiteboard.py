@@ -27,11 +27,11 @@ DarkTheme = Annotated[bool, QueryParameter(description="For a dark page: light o
 async def _load_board(
     id: FromPath[str],
     caller: Given[Caller],
-    boards: Given[Whiteboards],
+    whiteboards: Given[Whiteboards],
     run: RunFilter = None,
     seq: SeqFilter = None,
 ) -> Board:
-    return await boards.whiteboard_at(caller.tenant, id, run, seq)
+    return await whiteboards.whiteboard_at(caller.tenant, id, run, seq)
 
 
 class WhiteboardRoutes(Controller):
@@ -40,14 +40,18 @@ class WhiteboardRoutes(Controller):
     dependencies = {"board": Provide(_load_board)}  # noqa: RUF012 - so Litestar declares it
 
     @get("/board", summary="The whiteboard, element by element")
-    async def read(self, board: Given[Board]) -> Board:
+    async def get_whiteboard(self, board: Given[Board]) -> Board:
         return board
 
     @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
-    async def drawing(self, board: Given[Board], dark: DarkTheme = False) -> Response[str]:
+    async def get_whiteboard_svg(self, board: Given[Board], dark: DarkTheme = False) -> Response[str]:
         drawn = await asyncio.to_thread(render_svg, board, dark=dark)
         return Response(drawn, media_type="image/svg+xml", headers=SAFE_FILE_HEADERS)
 
     @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
-    async def picture(self, board: Given[Board], painter: Given[ImageRenderer]) -> Response[bytes]:
-        return Response(await painter.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS)
+    async def get_whiteboard_png(
+        self, board: Given[Board], image_renderer: Given[ImageRenderer]
+    ) -> Response[bytes]:
+        return Response(
+            await image_renderer.render_png(board), media_type="image/png", headers=SAFE_FILE_HEADERS
+        )

@@ -8,7 +8,7 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.library.evaluations import AppliedImprovements, Evaluations
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict
-from moot.types.evaluations import Acceptance, Round, Trial, best_round
+from moot.types.evaluations import AppliedImprovement, Evaluation, ImprovementRound, best_round
 from moot.types.personas import PersonaDraft
 
 MAX_NAME_CHARS = 60
@@ -21,7 +21,7 @@ class ImprovementApplier:
         self._applied_improvements = AppliedImprovements(database, worker)
         self._improver = improver
 
-    async def apply_improvement(self, caller: Caller, id: str) -> Trial:
+    async def apply_improvement(self, caller: Caller, id: str) -> Evaluation:
         """Apply the best round of a trial; doing so again changes nothing."""
         trial = await self._evaluations.get_evaluation(caller.tenant, id)
         if trial.acceptance is not None:
@@ -36,13 +36,13 @@ class ImprovementApplier:
         draft = None if own else _draft_persona(case.role, found.description)
         return await self._applied_improvements.apply_improvement(caller.tenant, id, wanted, draft)
 
-    async def undo_improvement(self, caller: Caller, id: str) -> Trial:
+    async def undo_improvement(self, caller: Caller, id: str) -> Evaluation:
         """Put back what was there before, unless it was changed since."""
         return await self._applied_improvements.undo_improvement(caller.tenant, id)
 
     async def _plan_change(
-        self, case: ImprovementCase, best_round: Round, *, creates_persona: bool
-    ) -> Acceptance:
+        self, case: ImprovementCase, best_round: ImprovementRound, *, creates_persona: bool
+    ) -> AppliedImprovement:
         """Say what is to be done; whose persona comes from the discussion has none of its own to be replaced."""
         who = case.replayed_prompt.participant
         discussion = await self._discussions.get_discussion(
@@ -51,7 +51,7 @@ class ImprovementApplier:
         seated = next((one.persona for one in discussion.participants if one.id == who.id), who.persona)
         if creates_persona and (seated or discussion.persona) != who.persona:
             raise Conflict("This participant plays another part by now: ask again, and judge the new answer.")
-        return Acceptance(
+        return AppliedImprovement(
             persona="" if creates_persona else who.persona or "",
             field=case.role.field,
             before=case.role.text,

@@ -32,20 +32,26 @@ from moot.streaming.lesson_turn import extract_speech
 from moot.types.accounts import Caller
 from moot.types.billing import Payer, sum_costs
 from moot.types.errors import Conflict, MootError, NotFound, ProviderError
-from moot.types.evaluations import ImprovementOutcome, Round, Trial, best_round, improvement_outcome
+from moot.types.evaluations import (
+    Evaluation,
+    ImprovementOutcome,
+    ImprovementRound,
+    best_round,
+    improvement_outcome,
+)
 from moot.types.events import Answer, TurnEnded
 from moot.types.faults import make_fault
 
 PERSONA_CHANGED_MESSAGE = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
 
 
-class Improving(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
+class ImprovementStarted(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
     """It begins, or goes on, with the rounds that there are."""
 
-    trial: Trial
+    trial: Evaluation
 
 
-class Tried(Struct, frozen=True, kw_only=True, tag_field="type", tag="rewritten"):
+class PersonaRewritten(Struct, frozen=True, kw_only=True, tag_field="type", tag="rewritten"):
     """The description of a round is there; it is answered with next."""
 
     round: int
@@ -53,7 +59,7 @@ class Tried(Struct, frozen=True, kw_only=True, tag_field="type", tag="rewritten"
     description: str
 
 
-class AnsweredAgain(Struct, frozen=True, kw_only=True, tag_field="type", tag="answered"):
+class RoundAnswered(Struct, frozen=True, kw_only=True, tag_field="type", tag="answered"):
     round: int
     answer: str
 
@@ -62,18 +68,18 @@ class RoundEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="round
     """A round was judged and is kept; `number` counts from 1."""
 
     number: int
-    round: Round
+    round: ImprovementRound
 
 
-class Improved(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
+class ImprovementEnded(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
     """It is over: all assertions pass, all rounds are used, or it failed, and `message` says what to do."""
 
     outcome: ImprovementOutcome
-    trial: Trial
+    trial: Evaluation
     message: str = ""
 
 
-ImprovementEvent = Improving | Tried | AnsweredAgain | RoundEnded | Improved
+ImprovementEvent = ImprovementStarted | PersonaRewritten | RoundAnswered | RoundEnded | ImprovementEnded
 
 
 class ImprovementCase(Struct, frozen=True, kw_only=True):
@@ -126,7 +132,7 @@ class PersonaImprover:
         with self._run_exclusively(id):
             trial = await self._evaluations.acquire_evaluation(caller.tenant, id, self._worker)
             try:
-                yield Improving(trial=trial)
+                yield ImprovementStarted(trial=trial)
                 async with aclosing(self._run_rounds(case, trial)) as rounds:
                     async for event in rounds:
                         yield event
@@ -135,7 +141,7 @@ class PersonaImprover:
                     lambda: self._evaluations.release_evaluation(caller.tenant, id, self._worker)
                 )
 
-    async def build_case(self, caller: Caller, evaluation: Trial) -> ImprovementCase:
+    async def build_case(self, caller: Caller, evaluation: Evaluation) -> ImprovementCase:
         """Put together what a trial is about; its persona must be as it was when it answered."""
         answered = await self._judge.find_answer(caller.tenant, evaluation.message)
         told = await self._prompt_replay.replay_prompt(caller.tenant, answered.message)
@@ -172,24 +178,24 @@ class PersonaImprover:
             self._running.discard(id)
 
     async def _run_rounds(
-        self, case: ImprovementCase, evaluation: Trial
+        self, case: ImprovementCase, evaluation: Evaluation
     ) -> AsyncGenerator[ImprovementEvent, None]:
         try:
             while (over := improvement_outcome(evaluation)) is None:
                 number = len(evaluation.rounds) + 1
                 rewritten = await self._rewrite_persona(case, evaluation)
                 new = rewritten.unwrap()
-                yield Tried(round=number, change=new.change, description=new.description)
+                yield PersonaRewritten(round=number, change=new.change, description=new.description)
                 answer = await self._regenerate_answer(case, new.description)
-                yield AnsweredAgain(round=number, answer=answer.message.text)
+                yield RoundAnswered(round=number, answer=answer.message.text)
                 evaluation = await self._judge_round(case, evaluation, rewritten, answer)
                 yield RoundEnded(number=number, round=evaluation.rounds[-1])
-            yield Improved(outcome=over, trial=evaluation)
+            yield ImprovementEnded(outcome=over, trial=evaluation)
         except MootError as error:  # such as a model that fails, or a budget that is spent meanwhile
-            yield Improved(outcome="failed", trial=evaluation, message=str(error))
+            yield ImprovementEnded(outcome="failed", trial=evaluation, message=str(error))
 
     async def _rewrite_persona(
-        self, case: ImprovementCase, evaluation: Trial
+        self, case: ImprovementCase, evaluation: Evaluation
     ) -> StructuredResult[RewriteAnswer]:
         found = best_round(evaluation.rounds)
         text = found.description if found else case.role.text
@@ -224,15 +230,15 @@ class PersonaImprover:
     async def _judge_round(
         self,
         case: ImprovementCase,
-        evaluation: Trial,
+        evaluation: Evaluation,
         rewrite: StructuredResult[RewriteAnswer],
         answer: TurnEnded,
-    ) -> Trial:
+    ) -> Evaluation:
         words = answer.message.text
         told = await self._judge.judge_assertions(
             case.caller, case.evaluated_answer, words, evaluation.assertions, evaluation.judge
         )
-        new = Round(
+        new = ImprovementRound(
             description=rewrite.unwrap().description,
             change=rewrite.unwrap().change,
             answer=words,

@@ -20,14 +20,14 @@ from moot.types.billing import Payer
 from moot.types.chunks import Usage
 from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound
-from moot.types.evaluations import Trial
+from moot.types.evaluations import Evaluation
 from moot.types.primitives import new_id
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class EvaluationResult(Struct, frozen=True, kw_only=True):
     """A trial as it was first judged, and what that took; `cost` is None where nobody knows."""
 
-    trial: Trial
+    trial: Evaluation
     usage: Usage
     cost: float | None
 
@@ -49,7 +49,7 @@ class Judge:
 
     async def evaluate_answer(
         self, caller: Caller, message: str, assertions: tuple[str, ...], judge_model: str | None = None
-    ) -> Judged:
+    ) -> EvaluationResult:
         """Let an answer be judged by what somebody asserts of it: by the judge named, the clerk, or its own model."""
         answered = await self.find_answer(caller.tenant, message)
         discussion = await self._discussions.get_discussion(caller.tenant, answered.message.discussion)
@@ -57,7 +57,7 @@ class Judge:
         if model is None:
             raise Conflict("judge: it is not known which model gave this answer: name a judge.")
         told = await self.judge_assertions(caller, answered, answered.message.content, assertions, model)
-        trial = Trial(
+        trial = Evaluation(
             id=new_id("trial"),
             message=answered.message.id,
             judge=model,
@@ -69,7 +69,7 @@ class Judge:
             accepted_at=None,
         )
         await self._evaluations.add_evaluation(caller.tenant, trial)
-        return Judged(trial=trial, usage=told.usage, cost=told.cost)
+        return EvaluationResult(trial=trial, usage=told.usage, cost=told.cost)
 
     async def find_answer(self, tenant: str, message: str) -> EvaluatedAnswer:
         """Find an answer and its question, or say that it is none."""

@@ -15,7 +15,7 @@ from moot.types.errors import Conflict, MissingKey, NotFound
 MAX_SERVERS = 50  # of a tenant
 
 
-class StoredServer(Struct, frozen=True, kw_only=True):
+class StoredToolServer(Struct, frozen=True, kw_only=True):
     """What may be shown of a server."""
 
     name: str
@@ -50,11 +50,11 @@ class ToolServers:
         if gone is None:
             raise NotFound(f"There is no tool server {name!r} of your own.")
 
-    async def list_servers(self, tenant: str) -> Sequence[StoredServer]:
+    async def list_servers(self, tenant: str) -> Sequence[StoredToolServer]:
         columns = (tool_server.c.name, tool_server.c.url, tool_server.c.created_at)
         query = select(*columns).where(tool_server.c.tenant == tenant).order_by(tool_server.c.name)
         async with self._database.read() as connection:
-            return [StoredServer(**row) for row in (await connection.execute(query)).mappings()]
+            return [StoredToolServer(**row) for row in (await connection.execute(query)).mappings()]
 
     async def load_server(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
         """Return the address and the headers of a server; None if there is none."""

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.store.database import Database
 from moot.store.schema import charge, discussion
-from moot.types.billing import Spending, SpendingOn
+from moot.types.billing import Spending, SpendingItem
 
 MAX_ROWS = 1000
 TOKEN_FIELDS = ("input", "output", "reasoning", "cached", "cache_written")
@@ -21,7 +21,7 @@ class AccountUsage(Struct, frozen=True, kw_only=True):
     """All that was spent, and what it was spent on: days in their order, everything else the dearest first."""
 
     total: Spending
-    rows: tuple[SpendingOn, ...]
+    rows: tuple[SpendingItem, ...]
 
 
 class UsageReports:
@@ -54,7 +54,7 @@ class UsageReports:
         async with self._database.read() as connection:
             total = await self._sum_charges(connection, *mine)
             rows = await connection.execute(grouped.group_by(key).order_by(*order).limit(MAX_ROWS))
-            return AccountUsage(total=total, rows=tuple(SpendingOn(**row) for row in rows.mappings()))
+            return AccountUsage(total=total, rows=tuple(SpendingItem(**row) for row in rows.mappings()))
 
     async def _sum_charges(self, connection: AsyncConnection, *conditions: ColumnElement[bool]) -> Spending:
         sums = await connection.execute(select(*self._sum_columns().values()).where(*conditions))

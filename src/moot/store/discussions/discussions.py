@@ -18,7 +18,7 @@ from moot.store.discussions.messages import (
 )
 from moot.store.discussions.search import Excerpt, make_excerpt, search_condition, search_words
 from moot.store.schema import discussion, insight, message, run
-from moot.types.discussion_events import Generating
+from moot.types.discussion_events import ActiveDiscussion
 from moot.types.discussions import LIVE_STATUSES, Discussion, DiscussionStatus, Message, Run
 from moot.types.errors import Conflict, NotFound, UsageError
 from moot.types.versions import apply_version, current_versions
@@ -29,14 +29,14 @@ DISCUSSION_COLUMNS = [discussion.c[name] for name in Discussion.__struct_fields_
 RUN_COLUMNS = [run.c[name] for name in Run.__struct_fields__]
 
 
-class Hit(Excerpt, frozen=True, kw_only=True):
+class SearchHit(Excerpt, frozen=True, kw_only=True):
     """The newest message of a discussion in which a search found something, and where."""
 
     discussion: str
     message: str
 
 
-class Page(msgspec.Struct, frozen=True):
+class DiscussionPage(msgspec.Struct, frozen=True):
     """Some discussions, and the cursor of the next page, if there is one.
 
     A search has a hit for each that has the words in a message; the others have them in their title.
@@ -44,7 +44,7 @@ class Page(msgspec.Struct, frozen=True):
 
     discussions: tuple[Discussion, ...]
     next: str | None
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
 
 
 class Discussions:
@@ -68,7 +68,7 @@ class Discussions:
         status: DiscussionStatus | None = None,
         project: str | None = None,
         q: str | None = None,
-    ) -> Page:
+    ) -> DiscussionPage:
         query = select(*DISCUSSION_COLUMNS).where(discussion.c.tenant == tenant)
         if status is not None:
             query = query.where(discussion.c.status == status)
@@ -80,7 +80,9 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(_apply_cursor(newest, cursor))).mappings().all()
         found, next = paginate(tuple(Discussion(**row) for row in rows), limit, _encode_cursor)
-        return Page(found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ())
+        return DiscussionPage(
+            found, next, await self._find_hits(tenant, q, [one.id for one in found]) if q else ()
+        )
 
     def _discussion_condition(self, tenant: str, q: str) -> ColumnElement[bool]:
         said = select(message.c.discussion).where(self._message_condition(tenant, q))
@@ -90,7 +92,7 @@ class Discussions:
         shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_current_version())
         return and_(*shown, search_condition(self._database, message, q))
 
-    async def _find_hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[Hit, ...]:
+    async def _find_hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[SearchHit, ...]:
         if not search_words(q):
             return ()
         said = (message.c.discussion.in_(ids), self._message_condition(tenant, q))
@@ -100,7 +102,7 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return tuple(
-            Hit(**msgspec.structs.asdict(make_excerpt(content, q)), discussion=of, message=id)
+            SearchHit(**msgspec.structs.asdict(make_excerpt(content, q)), discussion=of, message=id)
             for of, id, content in rows
         )
 
@@ -223,14 +225,14 @@ class Discussions:
         async with self._database.read() as connection:
             return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
-    async def live_run_counts(self, tenant: str) -> tuple[Generating, ...]:
+    async def live_run_counts(self, tenant: str) -> tuple[ActiveDiscussion, ...]:
         """Count the live runs of every discussion that has some."""
         query = select(run.c.discussion, func.count().label("runs")).where(
             run.c.tenant == tenant, run.c.status.in_(LIVE_STATUSES)
         )
         query = query.group_by(run.c.discussion).order_by(run.c.discussion)
         async with self._database.read() as connection:
-            return tuple(Generating(**row) for row in (await connection.execute(query)).mappings())
+            return tuple(ActiveDiscussion(**row) for row in (await connection.execute(query)).mappings())
 
 
 async def add_discussion(connection: AsyncConnection, tenant: str, account: str, new: Discussion) -> None:

@@ -11,7 +11,7 @@ from moot.store.discussions.discussions import lock_discussions, notify_discussi
 from moot.store.library.personas import add_persona, drop_persona
 from moot.store.schema import discussion, message, persona, trial, worker
 from moot.types.errors import Conflict, NotFound
-from moot.types.evaluations import Acceptance, Improvement, Round, Trial, add_round
+from moot.types.evaluations import AppliedImprovement, Evaluation, Improvement, ImprovementRound, add_round
 from moot.types.participants import Participant
 from moot.types.personas import PersonaDraft
 
@@ -24,24 +24,24 @@ class Evaluations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add_evaluation(self, tenant: str, new: Trial) -> None:
-        values = {name: getattr(new, name) for name in Trial.__struct_fields__ if name in trial.c}
+    async def add_evaluation(self, tenant: str, new: Evaluation) -> None:
+        values = {name: getattr(new, name) for name in Evaluation.__struct_fields__ if name in trial.c}
         values["rounds"] = None
         async with self._database.write() as connection:
             await connection.execute(insert(trial).values(**values, tenant=tenant))
 
-    async def get_evaluation(self, tenant: str, id: str) -> Trial:
+    async def get_evaluation(self, tenant: str, id: str) -> Evaluation:
         async with self._database.read() as connection:
             return _make_evaluation(await _fetch_row(connection, id, _evaluation_query(tenant, id)))
 
-    async def list_evaluations(self, tenant: str, message: str) -> tuple[Trial, ...]:
+    async def list_evaluations(self, tenant: str, message: str) -> tuple[Evaluation, ...]:
         """Return the trials of an answer, the newest first."""
         mine = select(trial).where(trial.c.message == message, trial.c.tenant == tenant)
         async with self._database.read() as connection:
             rows = await connection.execute(mine.order_by(trial.c.id.desc()).limit(MAX_LISTED))
             return tuple(_make_evaluation(row) for row in rows.mappings())
 
-    async def acquire_evaluation(self, tenant: str, id: str, worker_id: str) -> Trial:
+    async def acquire_evaluation(self, tenant: str, id: str, worker_id: str) -> Evaluation:
         """Let a worker improve a trial; refuse it while another one that lives does."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
@@ -60,7 +60,7 @@ class Evaluations:
             if now.held_by == worker_id:
                 await save_improvement(connection, id, replace(now, held_by=None))
 
-    async def add_round(self, tenant: str, id: str, worker_id: str, new: Round) -> Trial:
+    async def add_round(self, tenant: str, id: str, worker_id: str, new: ImprovementRound) -> Evaluation:
         """Keep a finished round, unless another worker has the trial by now."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
@@ -79,7 +79,7 @@ async def lock_evaluation(
     return row, row["rounds"] or Improvement()
 
 
-def reject_if_applied(state: Trial | Improvement) -> None:
+def reject_if_applied(state: Evaluation | Improvement) -> None:
     """Refuse to improve what is in use already."""
     if state.acceptance is not None:
         raise Conflict(ACCEPTED)
@@ -109,10 +109,10 @@ async def _fetch_row(connection: AsyncConnection, id: str, query: Select[tuple[o
     return row
 
 
-def _make_evaluation(row: RowMapping) -> Trial:
+def _make_evaluation(row: RowMapping) -> Evaluation:
     came: Improvement = row["rounds"] or Improvement()
-    own = {name: row[name] for name in Trial.__struct_fields__ if name in trial.c and name != "rounds"}
-    return Trial(**own, rounds=came.rounds, acceptance=came.acceptance)
+    own = {name: row[name] for name in Evaluation.__struct_fields__ if name in trial.c and name != "rounds"}
+    return Evaluation(**own, rounds=came.rounds, acceptance=came.acceptance)
 
 
 PERSONA_CHANGED = "The persona was changed or deleted since: it stays as it is."
@@ -130,8 +130,8 @@ class AppliedImprovements:
         self._evaluations = Evaluations(database)
 
     async def apply_improvement(
-        self, tenant: str, id: str, applied: Acceptance, draft: PersonaDraft | None
-    ) -> Trial:
+        self, tenant: str, id: str, applied: AppliedImprovement, draft: PersonaDraft | None
+    ) -> Evaluation:
         """Change the persona, or make the one that is drafted and let the participant play it; once."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
@@ -152,7 +152,7 @@ class AppliedImprovements:
                 )
         return await self._evaluations.get_evaluation(tenant, id)
 
-    async def undo_improvement(self, tenant: str, id: str) -> Trial:
+    async def undo_improvement(self, tenant: str, id: str) -> Evaluation:
         """Put back what was there before, unless it was changed since."""
         async with self._database.write() as connection:
             row, now = await lock_evaluation(connection, tenant, id)
@@ -175,7 +175,7 @@ class AppliedImprovements:
         connection: AsyncConnection,
         tenant: str,
         message_id: str,
-        applied: Acceptance,
+        applied: AppliedImprovement,
         expected_persona: str | None,
         new_persona: str | None,
     ) -> None:
@@ -196,7 +196,7 @@ class AppliedImprovements:
 
 
 async def _reject_if_changed(
-    connection: AsyncConnection, tenant: str, applied: Acceptance, text: str
+    connection: AsyncConnection, tenant: str, applied: AppliedImprovement, text: str
 ) -> None:
     column = persona.c[applied.field]
     mine = select(column).where(persona.c.id == applied.persona, persona.c.tenant == tenant)
@@ -205,7 +205,7 @@ async def _reject_if_changed(
 
 
 async def _replace_persona_text(
-    connection: AsyncConnection, tenant: str, applied: Acceptance, *, before: str, after: str
+    connection: AsyncConnection, tenant: str, applied: AppliedImprovement, *, before: str, after: str
 ) -> None:
     await _reject_if_changed(connection, tenant, applied, before)
     changed = update(persona).where(persona.c.id == applied.persona, persona.c.tenant == tenant)

@@ -7,29 +7,29 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.store.database import Database, paginate
 from moot.store.schema import line_up
 from moot.types.errors import Conflict, NotFound
-from moot.types.presets import LineUp, LineUpPage
+from moot.types.presets import Preset, PresetPage
 
-PRESET_COLUMNS = [line_up.c[name] for name in LineUp.__struct_fields__]
+PRESET_COLUMNS = [line_up.c[name] for name in Preset.__struct_fields__]
 
 
 class Presets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get_preset(self, tenant: str, id: str) -> LineUp:
+    async def get_preset(self, tenant: str, id: str) -> Preset:
         async with self._database.read() as connection:
             return await _load_preset(connection, tenant, id)
 
-    async def list_presets(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> LineUpPage:
+    async def list_presets(self, tenant: str, *, cursor: str | None = None, limit: int = 50) -> PresetPage:
         query = select(*PRESET_COLUMNS).where(line_up.c.tenant == tenant)
         if cursor is not None:
             query = query.where(line_up.c.id < cursor)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(line_up.c.id.desc()).limit(limit + 1))
-        found = [LineUp(**row) for row in rows.mappings()]
-        return LineUpPage(*paginate(found, limit, lambda one: one.id))
+        found = [Preset(**row) for row in rows.mappings()]
+        return PresetPage(*paginate(found, limit, lambda one: one.id))
 
-    async def find_preset(self, tenant: str, name: str) -> LineUp:
+    async def find_preset(self, tenant: str, name: str) -> Preset:
         """Find a line-up by its name, or by its id; of several with one name, the newest."""
         meant = (line_up.c.tenant == tenant, or_(line_up.c.name == name, line_up.c.id == name))
         async with self._database.read() as connection:
@@ -39,13 +39,13 @@ class Presets:
             row = rows.mappings().first()
         if row is None:
             raise _preset_not_found(name)
-        return LineUp(**row)
+        return Preset(**row)
 
-    async def add_preset(self, tenant: str, new: LineUp) -> None:
+    async def add_preset(self, tenant: str, new: Preset) -> None:
         async with self._database.write() as connection:
             await connection.execute(insert(line_up).values(**asdict(new), tenant=tenant))
 
-    async def update_preset(self, tenant: str, before: LineUp, after: LineUp) -> None:
+    async def update_preset(self, tenant: str, before: Preset, after: Preset) -> None:
         """Put one in the place of what it was made of, unless that is not there any more as it was."""
         async with self._database.write() as connection:
             if await _load_preset(connection, tenant, before.id, for_update=True) != before:
@@ -62,12 +62,12 @@ class Presets:
 
 async def _load_preset(
     connection: AsyncConnection, tenant: str, id: str, *, for_update: bool = False
-) -> LineUp:
+) -> Preset:
     query = select(*PRESET_COLUMNS).where(line_up.c.id == id, line_up.c.tenant == tenant)
     row = (await connection.execute(query.with_for_update() if for_update else query)).mappings().first()
     if row is None:
         raise _preset_not_found(id)
-    return LineUp(**row)
+    return Preset(**row)
 
 
 def _preset_not_found(id: str) -> NotFound:

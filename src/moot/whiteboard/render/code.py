@@ -1,7 +1,7 @@
 """Code on a dark panel, with the names of its lines beside them, since these are what an edit refers to."""
 
 from moot.types.drawing import DrawCode
-from moot.whiteboard.code_listing import Line, Listing
+from moot.whiteboard.code_listing import CodeLine, CodeListing
 from moot.whiteboard.geometry import Box
 from moot.whiteboard.render.elements import replace_unprintable, svg_tag
 from moot.whiteboard.render.text import (
@@ -21,7 +21,7 @@ PANEL_MARGIN = 10
 BACKGROUND_COLOUR, TITLE_COLOUR, LINE_ID_COLOUR, TEXT_COLOUR = "#1f2430", "#9aa5b8", "#6b7689", "#e6e9ef"
 
 
-def render_code_panel(drawing: DrawCode, listing: Listing, box: Box) -> str:
+def render_code_panel(drawing: DrawCode, listing: CodeListing, box: Box) -> str:
     """Draw the lines as large as all of them fit, within reason; what does not fit is told."""
     title = drawing.file_name or drawing.language
     bar = min(TITLE_BAR_HEIGHT, box.height / 3) if title else 0
@@ -30,7 +30,7 @@ def render_code_panel(drawing: DrawCode, listing: Listing, box: Box) -> str:
     room = max(int(inner.height / (size * LEADING)), 1)
     lines = listing.lines
     if len(lines) > room:
-        lines = (*lines[: room - 1], Line("", f"… {len(listing.lines) - room + 1} more lines"))
+        lines = (*lines[: room - 1], CodeLine("", f"… {len(listing.lines) - room + 1} more lines"))
     ground = svg_tag(
         "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill=BACKGROUND_COLOUR
     )
@@ -39,7 +39,7 @@ def render_code_panel(drawing: DrawCode, listing: Listing, box: Box) -> str:
     return ground + head + svg_tag("g", rows, font_family=MONO_FAMILY, text_anchor="middle")
 
 
-def _font_size(listing: Listing, inner: Box) -> float:
+def _font_size(listing: CodeListing, inner: Box) -> float:
     longest = max(
         (sum(character_cells(char) for char in _visible_text(one.text)) for one in listing.lines), default=1
     )
@@ -49,11 +49,11 @@ def _font_size(listing: Listing, inner: Box) -> float:
     return max(min(MAX_FONT_SIZE, by_width, by_height), MIN_FONT_SIZE)
 
 
-def _gutter_width(listing: Listing) -> int:
+def _gutter_width(listing: CodeListing) -> int:
     return max((len(one.id) for one in listing.lines), default=2)
 
 
-def _render_line(one: Line, at: int, inner: Box, size: float, gutter: int) -> str:
+def _render_line(one: CodeLine, at: int, inner: Box, size: float, gutter: int) -> str:
     cell = CELL_WIDTH * size
     base = inner.y + size * (at * LEADING + 1)
     room = int(inner.width / cell) - gutter - 1
