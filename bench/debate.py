@@ -39,7 +39,7 @@ MAX_OVERHEAD_PERCENT = 2.0
 REQUIRED_EVENTS = (SummaryMade, LedgerMade, RankingMade)
 
 ScriptsByLane = dict[str, Script]
-Debate = Callable[[ScriptsByLane], Awaitable["Debated"]]
+Debate = Callable[[ScriptsByLane], Awaitable["DebateTiming"]]
 
 
 class DebateTiming(Struct, frozen=True):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.page.browser import FULL_BROWSERS, launch_browser  # noqa: E402 - the path is known only now
-from tests.serving import MootServer, run_moot_server  # noqa: E402
+from tests.support.moot_server import MootServer, run_moot_server  # noqa: E402
 
 PICTURES = ROOT / "docs" / "page"
 SCRIPTS = ROOT / "docs" / "screenshots.toml"

@@ -12,7 +12,7 @@ from hypothesis import is_hypothesis_test, settings
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.providers.transport import Transport
 from moot.testing.provider_server import FakeProviderServer, serve_provider
-from tests.taking import ProviderServerSetup
+from tests.support.provider_turns import ProviderServerSetup
 
 TESTS_FOLDER = Path(__file__).parent
 # The compiled modules are kept (in __pycache__) also where the environment says otherwise: else each worker compiles all

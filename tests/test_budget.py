@@ -16,8 +16,8 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.settings import RateSettings, Settings
 from moot.types.requests import ModelRequest
-from tests.databases import DATABASE_KINDS, DatabaseKind, migrated_database_url
-from tests.server.talking import ENCRYPTION_SECRET
+from tests.support.app_fixture import ENCRYPTION_SECRET
+from tests.support.databases import DATABASE_KINDS, DatabaseKind, migrated_database_url
 
 # tests/engine/test_hall.py shows a rush on both databases within one process, without a server or a model.
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ async def create_discussion(client: AsyncClient) -> Any:
 
 @pytest.mark.parametrize("rush", REQUEST_COUNTS)
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_of_a_rush_on_a_budget_for_ten_at_most_ten_reach_the_provider(
+async def test_concurrent_requests_start_only_as_many_runs_as_budget_allows(
     kind: DatabaseKind, rush: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

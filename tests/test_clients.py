@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.serving import MootServer, run_moot_server
+from tests.support.moot_server import MootServer, run_moot_server
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -48,7 +48,7 @@ async def client(server: MootServer) -> "AsyncIterator[AsyncOpenAI]":
         yield client
 
 
-async def test_the_sdk_streams_a_debate(client: "AsyncOpenAI") -> None:
+async def test_openai_sdk_streams_debate(client: "AsyncOpenAI") -> None:
     assert "moot/debate" in [model.id async for model in client.models.list()]
     assert (await client.models.retrieve("moot/debate")).owned_by == "moot"
     stream = await client.chat.completions.create(
@@ -74,7 +74,7 @@ async def test_the_sdk_streams_a_debate(client: "AsyncOpenAI") -> None:
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > 0
 
 
-async def test_the_sdk_understands_what_is_refused(client: "AsyncOpenAI") -> None:
+async def test_openai_sdk_raises_matching_errors_for_rejected_requests(client: "AsyncOpenAI") -> None:
     import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
 
     create = client.chat.completions.create
@@ -94,7 +94,7 @@ async def test_the_sdk_understands_what_is_refused(client: "AsyncOpenAI") -> Non
             pass
 
 
-async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: "AsyncOpenAI") -> None:
+async def test_openai_sdk_continues_existing_discussion(server: MootServer, client: "AsyncOpenAI") -> None:
     opened = await server.post("/api/discussions", {"message": "One?", "participants": ["scripted/echo"]})
     await server.run_events(opened.body["run"]["id"])
     place = opened.body["discussion"]["id"]
@@ -108,7 +108,7 @@ async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: "Async
     assert [one["content"] for one in kept] == ["One?", "One?", "Two?", "Two?"]
 
 
-async def test_where_accounts_are_needed_the_key_is_a_token(tmp_path: Path) -> None:
+async def test_openai_sdk_authenticates_with_api_token_when_accounts_are_required(tmp_path: Path) -> None:
     import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
 
     async with run_moot_server(tmp_path, settings=SETTINGS, MOOT_AUTH="accounts") as server:
@@ -148,14 +148,14 @@ async def run_llm(server: MootServer, folder: Path, *arguments: str) -> tuple[in
     return process.returncode or 0, out.decode(), err.decode()
 
 
-async def test_llm_asks_a_debate(server: MootServer, tmp_path: Path) -> None:
+async def test_llm_runs_debate(server: MootServer, tmp_path: Path) -> None:
     code, first, error = await run_llm(server, tmp_path / "llm", "-m", "moot/debate", QUESTION)
     assert code == 0, error
     assert first.strip()
 
 
 @pytest.mark.slow
-async def test_llm_asks_several_and_goes_on_with_them(server: MootServer, tmp_path: Path) -> None:
+async def test_llm_runs_parallel_mode_and_continues_conversation(server: MootServer, tmp_path: Path) -> None:
     code, again, error = await run_llm(server, tmp_path / "llm", "-m", "moot/parallel", "--no-stream", "Why?")
     assert code == 0, error
     assert all(f"**{name}**" in again for name in ("Alpha", "Beta", "Gamma"))
@@ -163,8 +163,8 @@ async def test_llm_asks_several_and_goes_on_with_them(server: MootServer, tmp_pa
     assert code == 0, error
 
 
-@pytest.mark.slow  # `test_the_sdk_understands_what_is_refused` sends the same with the SDK that `llm` uses
-async def test_llm_says_what_is_refused(server: MootServer, tmp_path: Path) -> None:
+@pytest.mark.slow  # `test_openai_sdk_raises_matching_errors_for_rejected_requests` sends the same with the SDK that `llm` uses
+async def test_llm_reports_rejected_option(server: MootServer, tmp_path: Path) -> None:
     code, _, error = await run_llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
     assert code != 0
     assert "a table cannot do that" in error

@@ -10,8 +10,9 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tests.api import advising, debating
-from tests.chaos import (
+from tests.support import advisor_scripts, debate_scripts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.server_cluster import (
     FakeModelServer,
     ModelCall,
     RunReader,
@@ -19,21 +20,20 @@ from tests.chaos import (
     completion_chunk,
     start_cluster_with_models,
 )
-from tests.databases import SLOW_ON_POSTGRES
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIRST_STAGE = "initial"
 PHASES_BY_PROMPT = {
-    debating.SECOND_ANSWER_PROMPT: "debate",
-    debating.SYNTHESIS_PROMPT: "synthesis",
-    debating.DEBATE_SUMMARY_PROMPT: "summary",
-    debating.CLAIMS_PROMPT: "ledger",
-    debating.JUDGE_PROMPT: "ballot",
-    debating.AGREEMENT_PROMPT: "gate",
-    advising.CROSS_TALK_PROMPT: "cross_talk",
-    advising.SYNTHESIS_PROMPT: "together",
+    debate_scripts.SECOND_ANSWER_PROMPT: "debate",
+    debate_scripts.SYNTHESIS_PROMPT: "synthesis",
+    debate_scripts.DEBATE_SUMMARY_PROMPT: "summary",
+    debate_scripts.CLAIMS_PROMPT: "ledger",
+    debate_scripts.JUDGE_PROMPT: "ballot",
+    debate_scripts.AGREEMENT_PROMPT: "gate",
+    advisor_scripts.CROSS_TALK_PROMPT: "cross_talk",
+    advisor_scripts.SYNTHESIS_PROMPT: "together",
 }
 ANALYSIS_PHASES = {"summary", "ledger", "ballot", "gate"}
 model_numbers = count(1)
@@ -66,7 +66,7 @@ class DebatingModels(FakeModelServer):
                 self.hold_rules.remove(hold)
                 self.held_calls.append(call)
                 await asyncio.Event().wait()
-        script = debating.DEBATER_SCRIPTS[call.model.partition("-")[0]]
+        script = debate_scripts.DEBATER_SCRIPTS[call.model.partition("-")[0]]
         answer = script.answer_for(call.prompt)
         words = answer if call_phase(call) in ANALYSIS_PHASES else f"#{call.number} {answer}"
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -171,7 +171,7 @@ def assert_no_repeated_events(events: list[Any]) -> None:
         pytest.param("perhaps", "ballot", 11, marks=pytest.mark.slow),
     ],
 )
-async def test_a_debate_goes_on_in_whatever_phase_it_was_killed(
+async def test_debate_resumes_after_kill_in_each_phase(
     cluster: DebateCluster, who: str, at: str, before: int
 ) -> None:
     cluster.models.hold_rules.append(call_matcher(who, at))
@@ -188,7 +188,7 @@ async def test_a_debate_goes_on_in_whatever_phase_it_was_killed(
     await assert_debate_complete(cluster, reader.run)
 
 
-async def test_advisors_go_on_where_they_were_killed(cluster: DebateCluster) -> None:
+async def test_advisors_run_resumes_after_kill(cluster: DebateCluster) -> None:
     cluster.models.hold_rules.append(call_matcher("no", "cross_talk"))
     names = [f"{script}-{next(model_numbers)}" for script in ("yes", "no", "perhaps")]
     reader = await cluster.open_discussion(
@@ -209,7 +209,7 @@ async def test_advisors_go_on_where_they_were_killed(cluster: DebateCluster) -> 
     assert len(set(asked)) == 1, "it is told the same again"
 
 
-async def test_a_retry_goes_on_when_it_was_killed(cluster: DebateCluster) -> None:
+async def test_lane_retry_resumes_after_kill(cluster: DebateCluster) -> None:
     cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
     reader, names = await cluster.open_debate("yes", "no", "perhaps")
     assert await reader.wait_for_end() == "completed"
@@ -241,7 +241,7 @@ async def test_a_retry_goes_on_when_it_was_killed(cluster: DebateCluster) -> Non
 @pytest.mark.parametrize(
     ("who", "at"), [("no", "debate"), pytest.param("yes", "synthesis", marks=pytest.mark.slow)]
 )
-async def test_a_retry_that_came_while_others_spoke_outlives_a_kill(
+async def test_lane_retry_requested_during_run_survives_kill(
     cluster: DebateCluster, who: str, at: str, gate: bool, kills: int
 ) -> None:
     cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
@@ -262,7 +262,7 @@ async def test_a_retry_that_came_while_others_spoke_outlives_a_kill(
     await assert_debate_complete(cluster, reader.run)
 
 
-async def test_an_older_debate_that_is_tried_again_beside_a_newer_one_does_not_mix_with_it(
+async def test_retry_of_older_debate_does_not_see_newer_run(
     cluster: DebateCluster,
 ) -> None:
     cluster.models.refusal_rules.append(call_matcher("perhaps", FIRST_STAGE))
@@ -297,11 +297,11 @@ async def test_an_older_debate_that_is_tried_again_beside_a_newer_one_does_not_m
     }
     assert len(briefs) == 3
     for prompt in briefs:
-        told = prompt.partition(debating.SECOND_ANSWER_PROMPT)[2]
+        told = prompt.partition(debate_scripts.SECOND_ANSWER_PROMPT)[2]
         assert not any(words and words in told for words in answers)
 
 
-async def test_those_who_try_again_together_read_each_other(cluster: DebateCluster) -> None:
+async def test_lanes_retried_together_see_each_others_answers(cluster: DebateCluster) -> None:
     cluster.models.refusal_rules += [call_matcher("no", FIRST_STAGE), call_matcher("perhaps", "debate")]
     reader, names = await cluster.open_debate("yes", "no", "perhaps")
     assert await reader.wait_for_end() == "completed"
@@ -310,6 +310,6 @@ async def test_those_who_try_again_together_read_each_other(cluster: DebateClust
     await cluster.post_until_accepted(f"/api/runs/{reader.run}/retry-failed", {})
     assert await RetriedRunReader(reader).wait_for_end() == "completed"
     *_, last = [call for call in cluster.models.calls_to_model(names[2]) if call_phase(call) == "debate"]
-    assert debating.NO in last.prompt, "what Beta answered in the meantime"
-    assert last.prompt.count(debating.SECOND_ANSWER_PROMPT) == 1
+    assert debate_scripts.NO in last.prompt, "what Beta answered in the meantime"
+    assert last.prompt.count(debate_scripts.SECOND_ANSWER_PROMPT) == 1
     await assert_debate_complete(cluster, reader.run)

@@ -10,9 +10,9 @@ import pytest
 from moot.testing.discord.guild import FakeChannel
 from moot.testing.discord.server import FAKE_BOT_TOKEN, FakeDiscord
 from moot.testing.discord.server import serve_discord as serving_discord
-from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
-from tests.discord.pointed import set_discord_urls
-from tests.serving import MootServer
+from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
+from tests.support.discord_urls import set_discord_urls
+from tests.support.moot_server import MootServer
 
 SCRIPT = """
 [telling]
@@ -58,7 +58,7 @@ def has_posted(fake: FakeDiscord, channel: FakeChannel, minimum: int) -> bool:
 
 @pytest.mark.parametrize("kills", [(7,), pytest.param((1, 7), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
+async def test_discord_delivery_posts_everything_once_after_repeated_kills(
     kind: DatabaseKind, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
     async with run_discord_bot(kind, tmp_path / kind) as (server, double):

@@ -15,8 +15,8 @@ import pytest
 
 from moot.providers.scripted.scripts import SCRIPT_FAULTS, load_scripts
 from moot.settings import Settings
-from tests.fork_server import install_client
-from tests.serving import run_moot_server
+from tests.support.fork_server import install_client
+from tests.support.moot_server import run_moot_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -93,7 +93,9 @@ def moot_command_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("block", mark_slow(blocks_of_kind("console")), ids=block_id)
-def test_console_examples(block: Block, moot_command_folder: Path, tmp_path: Path) -> None:
+def test_console_examples_print_documented_output(
+    block: Block, moot_command_folder: Path, tmp_path: Path
+) -> None:
     """What a page shows under a file's name is in that file."""
     _write_page_files(block.page, tmp_path)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
@@ -109,7 +111,7 @@ def test_console_examples(block: Block, moot_command_folder: Path, tmp_path: Pat
         if "```curl" in page.read_text()
     ],
 )
-async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
+async def test_api_examples_return_documented_output(page: str, tmp_path: Path) -> None:
     """The commands of a page are run in one shell, on one server with its files and settings; `…` stands for anything."""
     settings = page_files(page, "toml").get("moot.toml", "")
     served = tmp_path / "served"
@@ -153,7 +155,7 @@ def _split_command(example: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "block", mark_slow([one for one in blocks_of_kind("python") if not FILE.match(one.text)]), ids=block_id
 )
-def test_python_examples(block: Block, tmp_path: Path) -> None:
+def test_python_examples_print_documented_output(block: Block, tmp_path: Path) -> None:
     """What a program says stands at its end, after `#>`; one that leaves it out says something."""
     output = run_command([sys.executable, "-c", block.text], tmp_path)
     assert "Traceback" not in output
@@ -162,7 +164,7 @@ def test_python_examples(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in blocks_of_kind("pycon")}))
-def test_dialogues_with_python(page: str) -> None:
+def test_python_prompt_examples_pass_doctest(page: str) -> None:
     """The dialogues of a page are one dialogue."""
     text = "\n".join(block.text for block in blocks_of_kind("pycon") if block.page == page)
     dialogue = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
@@ -172,7 +174,7 @@ def test_dialogues_with_python(page: str) -> None:
 
 
 @pytest.mark.parametrize("block", blocks_of_kind("toml"), ids=block_id)
-def test_settings_and_scripts_are_right(block: Block, tmp_path: Path) -> None:
+def test_toml_examples_are_valid_settings_or_scripts(block: Block, tmp_path: Path) -> None:
     if "[providers." in block.text or block.text.startswith("# moot.toml\n"):
         msgspec.convert(tomllib.loads(block.text), Settings)
     else:
@@ -180,16 +182,16 @@ def test_settings_and_scripts_are_right(block: Block, tmp_path: Path) -> None:
         load_scripts(tmp_path / "script.toml")
 
 
-def test_there_are_examples_of_each_kind() -> None:
+def test_docs_have_examples_of_each_kind() -> None:
     assert {"console", "python", "toml", "sh"} <= {block.kind for block in BLOCKS}
 
 
-def test_every_fault_is_in_the_catalogue() -> None:
+def test_every_scripted_fault_is_documented() -> None:
     page = (ROOT / "docs" / "faults.md").read_text()
     assert set(SCRIPT_FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## The lab")[0]))
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_relative_links_point_to_existing_files(page: Path) -> None:
     for match in LINK.finditer(page.read_text()):
         assert (page.parent / match["target"]).exists(), match["target"]

@@ -14,7 +14,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.chaos import (
+from tests.support.databases import DATABASE_KINDS, SLOW_ON_POSTGRES, DatabaseKind
+from tests.support.server_cluster import (
     CLUSTER_TIMEOUT_SECONDS,
     CONNECTION_ERRORS,
     RunReader,
@@ -23,8 +24,7 @@ from tests.chaos import (
     seeded_random,
     start_cluster,
 )
-from tests.databases import DATABASE_KINDS, SLOW_ON_POSTGRES, DatabaseKind
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 KILLS = 3
 QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"}
@@ -32,7 +32,7 @@ QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_runs_go_on_wherever_they_were_killed(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_runs_resume_after_kills_at_random_times(kind: DatabaseKind, tmp_path: Path) -> None:
     with seeded_random(25) as chance:
         async with start_cluster(kind, tmp_path, servers=1 if kind == "sqlite" else 2) as here:
             first = await here.open_discussion("single", "quick-a", "quick-b")
@@ -53,7 +53,7 @@ async def test_runs_go_on_wherever_they_were_killed(kind: DatabaseKind, tmp_path
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_discussion_event_stream_resumes_after_kill(kind: DatabaseKind, tmp_path: Path) -> None:
     async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
         reader = await here.open_discussion("consensus", "steady-a", "steady-b")
@@ -75,9 +75,9 @@ async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: DatabaseKin
         assert seen == reader.events
 
 
-async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_up(tmp_path: Path) -> None:
+async def test_kill_loses_no_accepted_run_no_regeneration_and_no_follow_up(tmp_path: Path) -> None:
     """One kill hits all of them; the server that is started again does not wait for the lease."""
-    async with start_cluster("sqlite", tmp_path, lease=600.0) as here:
+    async with start_cluster("sqlite", tmp_path, lease_seconds=600.0) as here:
         [server] = here.servers
         answered = await here.open_discussion("single", "quick-a")
         await answered.wait_for_end()
@@ -116,7 +116,7 @@ async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_
 
 @pytest.mark.slow  # the test before shows it with one kill
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(
+async def test_accepted_run_survives_kill_and_shutdown_before_it_starts(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
     async with start_cluster(kind, tmp_path) as here:
@@ -134,9 +134,7 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(
 
 @pytest.mark.slow  # the test with one kill shows it on SQLite
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_regeneration_resumes_after_kill_and_is_stored_once(kind: DatabaseKind, tmp_path: Path) -> None:
     async with start_cluster(kind, tmp_path) as here:
         [server] = here.servers
         old = await here.open_discussion("single", "quick-a")
@@ -162,7 +160,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
 
 
 @pytest.mark.slow  # the test with one kill shows it
-async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:
+async def test_follow_up_survives_kill_while_it_waits_for_interrupted_run(tmp_path: Path) -> None:
     with seeded_random(26) as chance:
         async with start_cluster("sqlite", tmp_path) as here:
             [server] = here.servers
@@ -183,10 +181,10 @@ async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts
 
 @pytest.mark.slow  # a drain takes ten seconds; tests/cli/test_serve.py shows one that ends early
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_rest(
+async def test_shutdown_drains_short_runs_and_leaves_long_runs_to_next_server(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
-    async with start_cluster(kind, tmp_path, lease=600.0) as here:
+    async with start_cluster(kind, tmp_path, lease_seconds=600.0) as here:
         [server] = here.servers
         long = await here.open_discussion("consensus", "yielding-a", "quick-b", on_server=server)
         short = await here.open_discussion("consensus", "steady-c", "steady-d", on_server=server)
@@ -213,7 +211,7 @@ async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_
         assert len(await short.check_stored_answers()) == 4
 
 
-async def test_while_another_program_holds_the_file_writes_are_refused_and_reads_go_on(
+async def test_writes_are_rejected_and_reads_work_while_sqlite_file_is_locked(
     tmp_path: Path,
 ) -> None:
     async with start_cluster("sqlite", tmp_path) as here:
@@ -247,7 +245,7 @@ def hold_write_lock(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a small disk")
-async def test_a_full_disk_is_told_of_and_when_there_is_room_the_run_goes_on(tmp_path: Path) -> None:
+async def test_full_disk_is_reported_and_run_continues_when_space_is_free(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with mount_small_disk(disk):
         async with start_cluster("sqlite", disk) as here:
@@ -287,7 +285,7 @@ def fill_disk(file_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
+async def test_next_start_completes_migration_after_kill_during_first_start(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
     with seeded_random(31) as chance:

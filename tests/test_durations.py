@@ -24,7 +24,7 @@ def test_one(outer):
 """
 
 
-def test_durations_are_summed_by_folder_and_a_fixture_counts_only_its_own(tmp_path: Path) -> None:
+def test_durations_are_summed_by_folder_and_exclude_nested_fixtures(tmp_path: Path) -> None:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "test_one.py").write_text(TESTS)
     ended = subprocess.run(  # noqa: S603 - our own words

@@ -12,7 +12,7 @@ from moot.providers.scripted.scripts import LOOK_UP_TOOL, SAMPLE_ANSWER, SCRIPT_
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
 from moot.types.events import TextDelta
-from tests.taking import API_KEY, GENEROUS_LIMITS, ProviderServerSetup, run_provider_turn
+from tests.support.provider_turns import API_KEY, GENEROUS_LIMITS, ProviderServerSetup, run_provider_turn
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
 ANY_TEXT = "any"
@@ -85,7 +85,9 @@ def cases_for_each_api(case: FaultCase) -> list[Any]:
 
 
 @pytest.mark.parametrize(("row", "api"), [case for row in FAULT_CASES for case in cases_for_each_api(row)])
-async def test_fault(provider_server: ProviderServerSetup, api: Api, row: FaultCase) -> None:
+async def test_stream_fault_gives_expected_status_text_and_fault_kind(
+    provider_server: ProviderServerSetup, api: Api, row: FaultCase
+) -> None:
     idle = 0.25 if row.status == "timeout" else GENEROUS_LIMITS.idle
     limits = Limits(idle, total=GENEROUS_LIMITS.total, characters=100_000)
     taken = await run_provider_turn(provider_server.create_provider(api), row.script, limits=limits)
@@ -107,13 +109,13 @@ async def test_fault(provider_server: ProviderServerSetup, api: Api, row: FaultC
         assert result.fault.retryable is row.retryable
 
 
-def test_every_scripted_fault_has_a_row() -> None:
+def test_every_scripted_fault_has_a_case() -> None:
     assert {row.script for row in FAULT_CASES} == set(SCRIPT_FAULTS)
     assert {row.number for row in FAULT_CASES} == set(range(1, 25))
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_11_missing_usage_is_none_and_zero_stays_zero(
+async def test_fault_11_missing_usage_is_none_and_zero_stays_zero(
     provider_server: ProviderServerSetup, api: Api
 ) -> None:
     assert (await run_provider_turn(provider_server.create_provider(api), "no_usage")).result.usage is None
@@ -124,7 +126,7 @@ async def test_11_missing_usage_is_none_and_zero_stays_zero(
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("script", ["loose_tool", "stop_with_tools"])
-async def test_12_13_tool_calls_arrive_whole(
+async def test_faults_12_and_13_give_complete_tool_calls(
     provider_server: ProviderServerSetup, api: Api, script: str
 ) -> None:
     (call,) = (await run_provider_turn(provider_server.create_provider(api), script)).result.tool_calls
@@ -136,7 +138,7 @@ async def test_12_13_tool_calls_arrive_whole(
 @pytest.mark.parametrize(
     ("script", "least", "most"), [("retry_seconds", 1, 1), ("retry_ms", 0.25, 0.25), ("retry_date", 0, 2)]
 )
-async def test_20_retry_after_in_every_spelling(
+async def test_fault_20_retry_after_is_parsed_in_every_format(
     provider_server: ProviderServerSetup, api: Api, script: str, least: float, most: float
 ) -> None:
     fault = (await run_provider_turn(provider_server.create_provider(api), script)).result.fault
@@ -146,5 +148,7 @@ async def test_20_retry_after_in_every_spelling(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_23_length_is_labelled(provider_server: ProviderServerSetup, api: Api) -> None:
+async def test_fault_23_length_limit_sets_finish_reason(
+    provider_server: ProviderServerSetup, api: Api
+) -> None:
     assert (await run_provider_turn(provider_server.create_provider(api), "length")).result.finish == "length"

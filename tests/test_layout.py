@@ -39,11 +39,11 @@ def tracked_files(*names: str) -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
-def test_there_are_modules() -> None:
+def test_modules_are_found() -> None:
     assert Path("types/events.py") in MODULES
 
 
-def test_no_folder_has_more_modules_than_a_reader_can_survey() -> None:
+def test_no_folder_exceeds_max_modules() -> None:
     counts = Counter(module.parent for module in MODULES)
     del counts[Path("types")]  # a dictionary, read by name
     assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}
@@ -55,21 +55,21 @@ def test_every_module_has_a_test_file_of_its_name() -> None:
     assert missing == []
 
 
-def test_tracked_files_are_found_by_name() -> None:
+def test_tracked_files_finds_files_by_name() -> None:
     assert tracked_files("pyproject.toml") == [ROOT / "pyproject.toml"]
 
 
-def test_no_lock_file_names_a_registry() -> None:
+def test_lock_files_contain_no_registry_urls() -> None:
     for lock in tracked_files(*LOCK_FILES):
         hosts = set(re.findall(r"https?://[^/\"\s]+", FUNDING.sub("", lock.read_text("utf-8"))))
         assert hosts == set(), f"{lock.relative_to(ROOT)} names {hosts}"
 
 
-def test_the_version_is_the_same_everywhere() -> None:
+def test_package_version_matches_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert moot.__version__ == project["version"]
 
 
-def test_the_changelog_tells_of_this_version() -> None:
+def test_changelog_has_entry_for_current_version() -> None:
     headings = re.findall(r"^## .*$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert any(moot.__version__ in heading for heading in headings)

@@ -13,8 +13,9 @@ from aiohttp import web
 
 from moot.types.events import Event
 from moot.whiteboard.state import board_actions, replay_actions
-from tests.api import lessons
-from tests.chaos import (
+from tests.support import lesson_scripts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.server_cluster import (
     FakeModelServer,
     ModelCall,
     RunReader,
@@ -22,8 +23,7 @@ from tests.chaos import (
     completion_chunk,
     start_cluster_with_models,
 )
-from tests.databases import SLOW_ON_POSTGRES
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -35,7 +35,7 @@ WITHHELD_CHARACTERS = (
 
 
 def is_director_call(call: ModelCall) -> bool:
-    return lessons.DIRECTOR_PROMPT in call.prompt
+    return lesson_scripts.DIRECTOR_PROMPT in call.prompt
 
 
 class LessonModels(FakeModelServer):
@@ -48,12 +48,13 @@ class LessonModels(FakeModelServer):
 
     async def _stream_answer(self, request: web.Request, call: ModelCall) -> web.StreamResponse:
         name = call.model.partition("-")[0]
-        answer = lessons.lesson_answer(
-            lessons.draw_text_action(f"#{call.number}", f"{name}-{call.number}"), "This is it, is it not?"
+        answer = lesson_scripts.lesson_answer(
+            lesson_scripts.draw_text_action(f"#{call.number}", f"{name}-{call.number}"),
+            "This is it, is it not?",
         )
         if is_director_call(call):
             turn = int(call.prompt.rpartition("Turn ")[2].split()[0])
-            answer = lessons.director_choice((SPEAKER_ORDER[turn - 1 :] or ["END"])[0])
+            answer = lesson_scripts.director_choice((SPEAKER_ORDER[turn - 1 :] or ["END"])[0])
         cut = next((hold for hold in self.hold_rules if hold(call)), None)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
@@ -128,7 +129,7 @@ CALLS_WITHOUT_KILL = Counter(
         ("alpha", True),
     ],
 )
-async def test_a_lesson_goes_on_wherever_it_was_killed(
+async def test_lesson_resumes_after_kill_in_turn_or_decision(
     cluster: LessonCluster, who: str, decision: bool
 ) -> None:
     cluster.models.hold_rules.append(call_matcher(who, decision=decision))
@@ -166,7 +167,7 @@ async def assert_lesson_complete(cluster: LessonCluster, reader: RunReader) -> N
         assert [element["id"] for element in board["elements"]] == notes
 
 
-async def test_a_lesson_that_is_stopped_while_its_server_is_down_keeps_what_was_seen(
+async def test_lesson_stopped_before_kill_keeps_streamed_actions(
     cluster: LessonCluster,
 ) -> None:
     cluster.models.hold_rules += [call_matcher("beta", decision=False)] * 2

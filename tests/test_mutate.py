@@ -26,7 +26,7 @@ def apply_mutant(text: str, mutant: Mutant) -> str:
         ("def f():\n    raise E\n", {"def f():\n    pass\n"}),
     ],
 )
-def test_mutants_are_every_change_of_the_source(text: str, expected: set[str]) -> None:
+def test_mutants_lists_every_change_of_the_source(text: str, expected: set[str]) -> None:
     assert {apply_mutant(text, mutant) for mutant in mutants(MODULE, text)} == expected
 
 
@@ -42,17 +42,17 @@ def test_mutants_are_every_change_of_the_source(text: str, expected: set[str]) -
         "class A(Struct, frozen=True): ...\n",
     ],
 )
-def test_mutants_leave_declarations_logs_and_sentences_alone(text: str) -> None:
+def test_mutants_skips_declarations_logs_and_sentences(text: str) -> None:
     assert list(mutants(MODULE, text)) == []
 
 
-def test_choice_is_the_same_for_the_same_seed() -> None:
+def test_choose_returns_same_mutants_for_same_seed() -> None:
     source = ROOT / "src" / "moot"
     assert choose(source, 10, 1, ["modes"]) == choose(source, 10, 1, ["modes"])
     assert choose(source, 10, 1, ["modes"]) != choose(source, 10, 2, ["modes"])
 
 
-def test_every_module_that_is_mutated_has_tests() -> None:
+def test_every_mutated_module_has_a_test_file() -> None:
     assert [
         module for module in modules(ROOT / "src" / "moot") if not (ROOT / mirrored_tests(module)).exists()
     ] == []

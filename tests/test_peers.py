@@ -17,7 +17,7 @@ from moot.providers.transport import Transport
 from moot.streaming.cancellation import StopSignal
 from moot.types.events import TextDelta
 from moot.types.requests import ModelRequest, assistant_message, user_message
-from tests.taking import API_KEY, run_provider_turn
+from tests.support.provider_turns import API_KEY, run_provider_turn
 
 CAPITAL_REQUEST = ModelRequest(
     model="peer",
@@ -51,7 +51,7 @@ async def provider(llama_cpp_server: Any, request: pytest.FixtureRequest) -> Asy
     await transport.aclose()
 
 
-async def test_it_answers(provider: HttpProvider) -> None:
+async def test_llama_cpp_answer_streams_with_usage(provider: HttpProvider) -> None:
     taken = await run_provider_turn(provider, "peer", request=CAPITAL_REQUEST)
     assert taken.result.status == "completed"
     assert re.search(r"\w{3}", taken.result.text)
@@ -61,12 +61,12 @@ async def test_it_answers(provider: HttpProvider) -> None:
     assert taken.result.usage.output > 1
 
 
-async def test_the_limit_is_labelled(provider: HttpProvider) -> None:
+async def test_llama_cpp_max_tokens_sets_finish_length(provider: HttpProvider) -> None:
     request = ModelRequest(model="peer", messages=(user_message("Tell me a story."),), max_tokens=3)
     assert (await run_provider_turn(provider, "peer", request=request)).result.finish == "length"
 
 
-async def test_a_stop_is_heard(provider: HttpProvider) -> None:
+async def test_llama_cpp_stream_stops_on_stop_signal(provider: HttpProvider) -> None:
     stop = StopSignal()
     request = ModelRequest(
         model="peer", messages=(user_message("Tell me a very long story."),), max_tokens=2000
@@ -76,25 +76,25 @@ async def test_a_stop_is_heard(provider: HttpProvider) -> None:
     assert taken.result.status == "stopped_by_user"
 
 
-async def test_a_question_that_is_too_long_is_called_so(provider: HttpProvider) -> None:
+async def test_llama_cpp_too_long_prompt_gives_context_length_fault(provider: HttpProvider) -> None:
     request = ModelRequest(model="peer", messages=(user_message("word " * 9000),), max_tokens=5)
     fault = (await run_provider_turn(provider, "peer", request=request)).result.fault
     assert fault is not None
     assert fault.kind == "context_length"
 
 
-async def test_a_wrong_key_is_rejected(provider: HttpProvider) -> None:
+async def test_llama_cpp_wrong_key_is_rejected_without_exposing_it(provider: HttpProvider) -> None:
     (batch,) = [batch async for batch in provider.stream_chunks(CAPITAL_REQUEST, "wrong-key-0123456789")]
     (failed,) = batch
     assert "Key rejected" in str(failed)
     assert "0123456789" not in str(failed)
 
 
-async def test_its_models_are_listed(provider: HttpProvider) -> None:
+async def test_llama_cpp_models_are_listed(provider: HttpProvider) -> None:
     assert await provider.list_models(API_KEY) == ["peer"]
 
 
-async def test_json_by_schema(llama_cpp_server: Any) -> None:
+async def test_llama_cpp_answer_follows_json_schema(llama_cpp_server: Any) -> None:
     transport = Transport()
     peer = HttpProvider(
         "openai", WIRE_FORMATS["openai"](), f"{llama_cpp_server.listening_address}/v1", transport

@@ -16,10 +16,10 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as lab_serving
-from tests import lessons
-from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
-from tests.lessons import MIRA, TOM
-from tests.serving import MootServer, Reply
+from tests.support import stateless_requests
+from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
+from tests.support.moot_server import MootServer, Reply
+from tests.support.stateless_requests import MIRA, TOM
 
 SERVER_KEY = "sk-canary-server-5f0c7b1e9d"
 STORED_KEY = "sk-canary-stored-8a4d2f6c3b"
@@ -105,7 +105,7 @@ async def send_request_keys(server: MootServer, credentials: dict[str, str]) -> 
     """Let agents speak with a key of the request, whatever comes of it, and ask what makes no sense."""
 
     async def send_chat(model: str, status: int = 200, **more: Any) -> None:
-        asked = lessons.chat_request(
+        asked = stateless_requests.chat_request(
             MIRA, text="What is a lesson?", model=model, **{"apiKey": REQUEST_KEY, **more}
         )
         assert (await server.post("/api/stateless/chat", asked, credentials)).status == status
@@ -166,7 +166,9 @@ def secret_encodings(secret: str) -> Iterable[bytes]:
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_no_secret_is_found_anywhere(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_secrets_do_not_appear_in_responses_database_or_logs(
+    kind: DatabaseKind, tmp_path: Path
+) -> None:
     lab = FakeProviderServer(Scripts(BUILT_IN_SCRIPTS))
     async with (
         lab_serving(lab) as lab_url,

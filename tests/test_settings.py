@@ -7,7 +7,7 @@ from moot.providers.catalog import ProviderConfig
 from moot.settings import RateSettings, Settings, load_settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import BadSettings
-from tests.cli.process import MootCli, usage_error_text
+from tests.support.moot_process import MootCli, usage_error_text
 
 
 @pytest.fixture
@@ -38,11 +38,13 @@ def settings_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SettingsF
     return found
 
 
-def test_without_a_file_there_are_no_settings(settings_files: SettingsFiles) -> None:
+def test_load_settings_returns_defaults_without_files(settings_files: SettingsFiles) -> None:
     assert load_settings(None, NO_ENVIRONMENT) == Settings()
 
 
-def test_what_is_nearer_counts(settings_files: SettingsFiles) -> None:
+def test_load_settings_prefers_environment_then_named_then_local_then_user_file(
+    settings_files: SettingsFiles,
+) -> None:
     settings_files.user_file.write_text('model = "user/model"')
     assert load_settings(None, NO_ENVIRONMENT).model == "user/model"
     settings_files.local_file.write_text('model = "here/model"')
@@ -53,7 +55,7 @@ def test_what_is_nearer_counts(settings_files: SettingsFiles) -> None:
     assert load_settings(settings_files.named_file, {"MOOT_MODEL": "told/model"}).model == "told/model"
 
 
-def test_what_is_farther_fills_the_gaps(settings_files: SettingsFiles) -> None:
+def test_load_settings_merges_missing_values_from_lower_priority_files(settings_files: SettingsFiles) -> None:
     settings_files.named_file.write_text('[providers.one]\napi = "openai"')
     settings_files.local_file.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
     settings_files.user_file.write_text(
@@ -66,13 +68,13 @@ def test_what_is_farther_fills_the_gaps(settings_files: SettingsFiles) -> None:
     assert settings.fallback == {"a/b": ("c/d",)}
 
 
-def test_a_list_is_taken_whole_and_not_merged(settings_files: SettingsFiles) -> None:
+def test_load_settings_does_not_merge_lists(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_text('[providers.one]\nkey_env = ["A"]')
     settings_files.user_file.write_text('[providers.one]\nkey_env = ["B", "C"]')
     assert load_settings(None, NO_ENVIRONMENT).providers["one"].key_variables == ("A",)
 
 
-def test_paths_are_relative_to_the_file_that_names_them(settings_files: SettingsFiles) -> None:
+def test_load_settings_resolves_paths_relative_to_their_file(settings_files: SettingsFiles) -> None:
     settings_files.named_file.write_text('[providers.scripted]\nscript = "talk.yaml"')
     settings_files.user_file.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
     providers = load_settings(settings_files.named_file, NO_ENVIRONMENT).providers
@@ -80,21 +82,21 @@ def test_paths_are_relative_to_the_file_that_names_them(settings_files: Settings
     assert providers["local"].gguf == str(Path.home() / "models" / "tiny.gguf")
 
 
-def test_an_absolute_path_stays(settings_files: SettingsFiles, tmp_path: Path) -> None:
+def test_load_settings_keeps_absolute_paths(settings_files: SettingsFiles, tmp_path: Path) -> None:
     settings_files.local_file.write_text(
         f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"'
     )
     assert load_settings(None, NO_ENVIRONMENT).providers["scripted"].script == str(tmp_path / "a.toml")
 
 
-def test_the_environment_names_a_model_file(settings_files: SettingsFiles) -> None:
+def test_load_settings_takes_gguf_path_from_environment(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_text('[providers.local]\ngguf = "other.gguf"')
     assert (
         load_settings(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
     )
 
 
-def test_an_empty_variable_says_nothing(settings_files: SettingsFiles) -> None:
+def test_load_settings_ignores_empty_environment_variables(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_text('model = "here/model"')
     assert load_settings(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
 
@@ -116,7 +118,9 @@ def test_an_empty_variable_says_nothing(settings_files: SettingsFiles) -> None:
         ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
 )
-def test_an_error_names_the_file_and_the_place(settings_files: SettingsFiles, text: str, said: str) -> None:
+def test_load_settings_error_names_file_and_location(
+    settings_files: SettingsFiles, text: str, said: str
+) -> None:
     settings_files.local_file.write_text('model = "good/one"')
     settings_files.named_file.write_text(text)
     with pytest.raises(BadSettings) as caught:
@@ -137,7 +141,7 @@ def test_an_error_names_the_file_and_the_place(settings_files: SettingsFiles, te
         ("MOOT_BUDGET", "much", "US dollars"),
     ],
 )
-def test_an_error_names_the_variable(
+def test_load_settings_error_names_environment_variable(
     settings_files: SettingsFiles, variable: str, value: str, said: str
 ) -> None:
     with pytest.raises(BadSettings) as caught:
@@ -146,7 +150,7 @@ def test_an_error_names_the_variable(
     assert said in str(caught.value)
 
 
-def test_the_environment_says_how_to_serve(settings_files: SettingsFiles) -> None:
+def test_load_settings_reads_server_settings_from_environment(settings_files: SettingsFiles) -> None:
     environment = {
         "MOOT_DATABASE_URL": "sqlite:////srv/moot.db",
         "MOOT_AUTH": "accounts",
@@ -171,7 +175,7 @@ def test_the_environment_says_how_to_serve(settings_files: SettingsFiles) -> Non
     )
 
 
-def test_rates_are_so_many_a_minute(settings_files: SettingsFiles) -> None:
+def test_load_settings_reads_rates_per_minute(settings_files: SettingsFiles) -> None:
     assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(
         calls_a_minute=600,
         starts_a_minute=60,
@@ -185,26 +189,26 @@ def test_rates_are_so_many_a_minute(settings_files: SettingsFiles) -> None:
     assert load_settings(None, NO_ENVIRONMENT).rates == RateSettings(messages_a_minute=5)
 
 
-def test_settings_that_are_not_text_are_refused(settings_files: SettingsFiles) -> None:
+def test_load_settings_rejects_file_that_is_not_text(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_bytes(b"\xff\xfe")
     with pytest.raises(BadSettings, match="are not right"):
         load_settings(None, NO_ENVIRONMENT)
 
 
-def test_a_file_that_was_named_must_be_there(settings_files: SettingsFiles) -> None:
+def test_load_settings_rejects_missing_named_file(settings_files: SettingsFiles) -> None:
     with pytest.raises(BadSettings, match="No such file"):
         load_settings(settings_files.named_file, NO_ENVIRONMENT)
 
 
 @pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
-def test_bad_settings_are_one_line_to_the_user(moot: MootCli, text: str) -> None:
+def test_ask_reports_invalid_settings_in_one_line(moot: MootCli, text: str) -> None:
     moot.write_file("moot.toml", text)
     said = usage_error_text(moot("ask", "hi"))
     assert said.startswith("The settings ")
     assert "moot.toml" in said
 
 
-def test_the_settings_of_a_command_are_those_of_all_three_places(moot: MootCli) -> None:
+def test_ask_merges_settings_from_named_local_and_user_files(moot: MootCli) -> None:
     """The named file chooses the model, this folder its script, and the user's folder whom to ask instead.
 
     Of those to ask instead, one lacks its key here and is passed over.
@@ -230,7 +234,7 @@ def test_the_settings_of_a_command_are_those_of_all_three_places(moot: MootCli) 
     ],
     ids=["toml", "yaml"],
 )
-def test_scripts_are_toml_or_yaml(moot: MootCli, name: str, script: str) -> None:
+def test_ask_reads_toml_and_yaml_scripts(moot: MootCli, name: str, script: str) -> None:
     moot.write_file("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
     moot.write_file(f"config/{name}", script)
     done = moot(
@@ -239,13 +243,13 @@ def test_scripts_are_toml_or_yaml(moot: MootCli, name: str, script: str) -> None
     assert (done.returncode, done.stdout) == (0, "Hello, world! (Be kind.)\n")
 
 
-def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: MootCli) -> None:
+def test_ask_reports_path_of_missing_script(moot: MootCli) -> None:
     moot.write_file("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
     said = usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
     assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
 
 
-def test_servers_of_tools_come_whole_from_one_file(settings_files: SettingsFiles) -> None:
+def test_load_settings_takes_each_tool_server_from_one_file(settings_files: SettingsFiles) -> None:
     settings_files.local_file.write_text('[tools.notes]\nurl = "https://here.example"')
     settings_files.user_file.write_text(
         '[tools.notes]\ncommand = ["x"]\ntrusted = ["write"]\n[tools.words]\ncommand = ["y"]'
@@ -267,7 +271,9 @@ def test_servers_of_tools_come_whole_from_one_file(settings_files: SettingsFiles
         ("[tools.notes]\nheaders = { A = 'b' }", "unknown field `headers`"),
     ],
 )
-def test_a_server_of_tools_that_is_not_right(settings_files: SettingsFiles, table: str, words: str) -> None:
+def test_load_settings_rejects_invalid_tool_server(
+    settings_files: SettingsFiles, table: str, words: str
+) -> None:
     settings_files.local_file.write_text(table)
     with pytest.raises(BadSettings, match=words):
         load_settings(None, NO_ENVIRONMENT)

@@ -14,9 +14,9 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.schema import metadata
 from moot.types.accounts import Caller
-from tests import lessons
-from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
-from tests.serving import MootServer, Reply, run_moot_server
+from tests.support import stateless_requests
+from tests.support.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.support.moot_server import MootServer, Reply, run_moot_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -42,27 +42,27 @@ VOLATILE_TABLES = {
 
 # A body that would be right for every operation that takes one and has an id in its path.
 BODIES: dict[str, Any] = {
-    "discussions_change": {"title": "Mine now"},
-    "discussions_say": {"message": "Do you hear me?"},
-    "discussions_go_on": {"turns": 2},
-    "versions_again": {"model": "scripted/echo"},
-    "versions_edit": {"content": "Mine now"},
-    "versions_choose": {"version": "msg_none"},
-    "runs_stop": {},
-    "lanes_retry": {"model": "scripted/echo"},
-    "personas_change": {"name": "Mine now"},
-    "projects_change": {"name": "Mine now"},
-    "line_ups_create": {"name": "Mine", "participants": ["scripted/echo"]},
-    "line_ups_change": {"name": "Mine now"},
-    "projects_write": {"title": "Mine now"},
-    "projects_rewrite": {"title": "Mine now"},
-    "knowledge_export": {"model": "scripted/reader"},
-    "knowledge_consolidate": {"model": "scripted/reader"},
-    "tools_answer": {"answer": "allow"},
-    "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
+    "update_discussion": {"title": "Mine now"},
+    "send_message": {"message": "Do you hear me?"},
+    "continue_discussion": {"turns": 2},
+    "regenerate_turn": {"model": "scripted/echo"},
+    "edit_turn": {"content": "Mine now"},
+    "select_version": {"version": "msg_none"},
+    "stop_lane": {},
+    "retry_lane": {"model": "scripted/echo"},
+    "update_persona": {"name": "Mine now"},
+    "update_project": {"name": "Mine now"},
+    "create_preset": {"name": "Mine", "participants": ["scripted/echo"]},
+    "update_preset": {"name": "Mine now"},
+    "create_post": {"title": "Mine now"},
+    "update_post": {"title": "Mine now"},
+    "export_discussion": {"model": "scripted/reader"},
+    "consolidate_project": {"model": "scripted/reader"},
+    "resolve_approval": {"answer": "allow"},
+    "judge_answer": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 NEW_DISCUSSION = {"message": "Whose is it?", "participants": ["scripted/echo"]}
-STATELESS_OPERATION = "stateless_chat"  # whose personas are words; a test of its own shows it
+STATELESS_OPERATION = "stream_chat"  # whose personas are words; a test of its own shows it
 SHARED_PATHS = {  # providers have the same names for everybody, and servers of tools the names that each gives them
     "/api/keys/{provider}",
     "/api/tool-servers/{name}",
@@ -216,7 +216,7 @@ def is_not_found(reply: Reply) -> bool:
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_in_a_path_is_not_there(tenancy: TenancySetup, credential: str) -> None:
+async def test_foreign_id_in_path_is_not_found(tenancy: TenancySetup, credential: str) -> None:
     before = await tenancy.stored_rows()
     tried = 0
     for path, method, operation in tenancy.operations:
@@ -239,9 +239,7 @@ async def test_another_s_id_in_a_path_is_not_there(tenancy: TenancySetup, creden
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_inside_one_s_own_thing_is_not_there(
-    tenancy: TenancySetup, credential: str
-) -> None:
+async def test_foreign_id_below_own_resource_is_not_found(tenancy: TenancySetup, credential: str) -> None:
     who = tenancy.bob[credential]
     mine = (await tenancy.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
     opened = await tenancy.open_discussion(who)
@@ -289,10 +287,10 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_id_in_a_body_is_not_there(tenancy: TenancySetup, credential: str) -> None:
+async def test_foreign_id_in_body_is_not_found(tenancy: TenancySetup, credential: str) -> None:
     who = tenancy.bob[credential]
     mine = await tenancy.open_discussion(who)
-    kept = await tenancy.server.post("/api/line-ups", BODIES["line_ups_create"], who)
+    kept = await tenancy.server.post("/api/line-ups", BODIES["create_preset"], who)
     own = {
         "/api/discussions/": {"id": mine["discussion"]["id"]},
         "/api/runs/": {"id": mine["run"]["id"]},
@@ -320,37 +318,39 @@ async def test_another_s_id_in_a_body_is_not_there(tenancy: TenancySetup, creden
             assert is_not_found(reply), (name, field, reply)
             tried.add((name, field))
     assert {
-        ("discussions_open", ("persona",)),
-        ("discussions_open", ("project",)),
-        ("discussions_open", ("participants", "0", "persona")),
-        ("discussions_open", ("files",)),
-        ("discussions_say", ("files",)),
-        ("discussions_change", ("persona",)),
-        ("discussions_change", ("project",)),
-        ("discussions_change", ("participants", "0", "persona")),
-        ("line_ups_create", ("participants", "0", "persona")),
-        ("line_ups_change", ("participants", "0", "persona")),
-        ("budget_estimate", ("discussion",)),
-        ("budget_estimate", ("project",)),
+        ("create_discussion", ("persona",)),
+        ("create_discussion", ("project",)),
+        ("create_discussion", ("participants", "0", "persona")),
+        ("create_discussion", ("files",)),
+        ("send_message", ("files",)),
+        ("update_discussion", ("persona",)),
+        ("update_discussion", ("project",)),
+        ("update_discussion", ("participants", "0", "persona")),
+        ("create_preset", ("participants", "0", "persona")),
+        ("update_preset", ("participants", "0", "persona")),
+        ("estimate_cost", ("discussion",)),
+        ("estimate_cost", ("project",)),
     } <= tried
     assert await tenancy.stored_rows() == before
 
 
-async def test_what_is_kept_for_another_is_not_told_to_who_keeps_everything_itself(
+async def test_stateless_chat_does_not_reveal_foreign_persona(
     tenancy: TenancySetup,
 ) -> None:
     persona, before = tenancy.ids["/api/personas/"]["id"], await tenancy.stored_rows()
     agent = {"id": "ursula", "name": "Ursula", "persona": persona}
-    asked = lessons.chat_request(agent, model="scripted/mirror")
+    asked = stateless_requests.chat_request(agent, model="scripted/mirror")
     reply = await tenancy.server.post("/api/stateless/chat", asked, tenancy.bob["token"])
-    said = "".join(event["data"].get("content", "") for event in lessons.parse_events(reply.text))
+    said = "".join(event["data"].get("content", "") for event in stateless_requests.parse_events(reply.text))
     assert (reply.status, persona in said, SECRET in said) == (200, True, False)
     after = await tenancy.stored_rows()
     assert {table for table in after if after[table] != before[table]} == {"charge"}
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])
-async def test_lists_and_searches_hold_nothing_of_another_s(tenancy: TenancySetup, credential: str) -> None:
+async def test_lists_and_searches_return_nothing_of_other_tenants(
+    tenancy: TenancySetup, credential: str
+) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
     project = tenancy.ids["/api/projects/"]["id"]
     ada_s = (await server.get("/api/discussions", tenancy.ada)).body["discussions"]
@@ -379,7 +379,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(tenancy: TenancySetu
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_run_is_not_told_of_while_it_goes_on(tenancy: TenancySetup, credential: str) -> None:
+async def test_foreign_live_run_is_not_visible(tenancy: TenancySetup, credential: str) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
     slow = {"message": SECRET, "participants": ["scripted/silence"]}
     live = (await server.post("/api/discussions", slow, tenancy.ada)).body
@@ -395,7 +395,7 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(tenancy: TenancySet
         assert (await server.get("/api/activity", tenancy.ada)).body == [going_on]
 
         async with aclosing(server.events("/api/events", who)) as changes:
-            assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
+            assert (await anext(changes)).data == {"type": "list_activity", "runs": [], "asking": []}
             await server.post(f"/api/runs/{live['run']['id']}/stop", {}, tenancy.ada)
             async for frame in server.events(path, tenancy.ada):
                 ended = frame.data
@@ -409,7 +409,7 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(tenancy: TenancySet
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_discussion_and_runs_cannot_be_watched(
+async def test_foreign_discussion_and_runs_cannot_be_subscribed_to(
     tenancy: TenancySetup, credential: str
 ) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
@@ -431,7 +431,7 @@ async def test_another_s_discussion_and_runs_cannot_be_watched(
         assert (unknown.status, unknown.text) == (404, reply.text.replace(foreign, nothing))
 
 
-async def test_two_tenants_may_use_the_same_idempotency_key(tenancy: TenancySetup) -> None:
+async def test_idempotency_key_is_scoped_to_tenant(tenancy: TenancySetup) -> None:
     key = {"Idempotency-Key": "the same"}
     first, second = [await tenancy.open_discussion(who, **key) for who in (tenancy.ada, tenancy.bob["token"])]
     assert first["discussion"]["id"] != second["discussion"]["id"]
@@ -439,7 +439,7 @@ async def test_two_tenants_may_use_the_same_idempotency_key(tenancy: TenancySetu
     assert foreign.status == 404
 
 
-async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(tenancy: TenancySetup) -> None:
+async def test_missing_or_wrong_credentials_are_unauthorized(tenancy: TenancySetup) -> None:
     before = await tenancy.stored_rows()
     wrong: list[Headers] = [
         {},
@@ -461,7 +461,7 @@ async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(tenancy: Te
     assert await tenancy.stored_rows() == before
 
 
-async def test_a_stream_ends_soon_when_its_token_is_taken_away(tenancy: TenancySetup) -> None:
+async def test_event_stream_ends_when_token_is_deleted(tenancy: TenancySetup) -> None:
     server, who = tenancy.server, tenancy.bob["session"]
     made = (await server.post("/api/tokens", {"name": "Not for long"}, who)).body
     async with aclosing(
@@ -474,7 +474,7 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(tenancy: TenancyS
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
-async def test_another_s_discussion_cannot_be_referred_to(tenancy: TenancySetup, credential: str) -> None:
+async def test_foreign_discussion_cannot_be_referenced(tenancy: TenancySetup, credential: str) -> None:
     server, who = tenancy.server, tenancy.bob[credential]
     titles = [one["title"] for one in (await server.get("/api/discussions", tenancy.ada)).body["discussions"]]
     assert SECRET in titles

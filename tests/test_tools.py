@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
-from tests.serving import MootServer, run_moot_server
-from tests.tools.servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
+from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, migrated_database_url
+from tests.support.moot_server import MootServer, run_moot_server
+from tests.support.tool_servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
 
 SCRIPTS = (
     TOOL_CALLING_SCRIPTS
@@ -114,7 +114,7 @@ def event_types(events: list[Any]) -> list[str]:
     return [event["type"] for event in events if not event["type"].endswith("_delta")]
 
 
-async def test_a_call_is_streamed_stored_and_told_in_a_transcript(tool_setup: ToolSetup) -> None:
+async def test_tool_call_is_streamed_stored_and_in_transcript(tool_setup: ToolSetup) -> None:
     started = await tool_setup.open_discussion("reader")
     events = await tool_setup.wait_for_end(started["run"]["id"])
     assert event_types(events) == [
@@ -136,7 +136,7 @@ async def test_a_call_is_streamed_stored_and_told_in_a_transcript(tool_setup: To
         assert written.count("moot: a meeting") > 1
 
 
-async def test_a_run_calls_a_tool_of_moot_s_own(tool_setup: ToolSetup) -> None:
+async def test_run_calls_built_in_tool(tool_setup: ToolSetup) -> None:
     seat = {"model": "scripted/librarian", "tools": ["moot/search_knowledge"]}
     started = await tool_setup.open_discussion(participants=[seat])
     events = await tool_setup.wait_for_end(started["run"]["id"])
@@ -149,7 +149,7 @@ async def test_a_run_calls_a_tool_of_moot_s_own(tool_setup: ToolSetup) -> None:
     assert [use["name"] for use in turn["tools"]] == ["moot/search_knowledge"]
 
 
-async def test_somebody_is_asked_and_the_other_lane_goes_on(tool_setup: ToolSetup) -> None:
+async def test_pending_approval_does_not_block_other_lane(tool_setup: ToolSetup) -> None:
     run = (await tool_setup.open_discussion("writer", "reader", mode="parallel"))["run"]["id"]
     wanted = await tool_setup.wait_for_event(run, "approval_wanted")
     assert (wanted["participant"], wanted["name"]) == ("alpha", "notes/write_down")
@@ -161,7 +161,7 @@ async def test_somebody_is_asked_and_the_other_lane_goes_on(tool_setup: ToolSetu
     assert await tool_setup.answer_approval(run, wanted["call_id"], "allow") == 409
 
 
-async def test_always_is_for_the_rest_of_the_discussion_and_a_refusal_is_told_to_the_model(
+async def test_approval_always_lasts_for_discussion_and_refusal_reaches_model(
     tool_setup: ToolSetup,
 ) -> None:
     started = await tool_setup.open_discussion("writer")
@@ -183,7 +183,7 @@ async def test_always_is_for_the_rest_of_the_discussion_and_a_refusal_is_told_to
     assert tool_setup.notes == ["one", "one"]
 
 
-async def test_a_stop_ends_the_question_and_a_call(tool_setup: ToolSetup) -> None:
+async def test_stop_cancels_pending_approval_and_running_tool_call(tool_setup: ToolSetup) -> None:
     run = (await tool_setup.open_discussion("writer"))["run"]["id"]
     wanted = await tool_setup.wait_for_event(run, "approval_wanted")
     await tool_setup.server.post(f"/api/runs/{run}/stop")
@@ -202,7 +202,7 @@ async def test_a_stop_ends_the_question_and_a_call(tool_setup: ToolSetup) -> Non
     assert (await tool_setup.wait_for_end(run))[-1]["status"] == "stopped"
 
 
-async def test_a_kill_while_somebody_is_asked_asks_anew_and_the_old_question_is_void(
+async def test_kill_during_approval_requests_it_again_and_invalidates_old_request(
     tool_setup: ToolSetup,
 ) -> None:
     run = (await tool_setup.open_discussion("writer"))["run"]["id"]
@@ -222,7 +222,7 @@ async def test_a_kill_while_somebody_is_asked_asks_anew_and_the_old_question_is_
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_call_that_had_begun_is_not_silently_made_again_after_a_kill(
+async def test_tool_call_started_before_kill_is_repeated_only_after_approval(
     kind: DatabaseKind, tmp_path: Path
 ) -> None:
     async with run_tool_setup(kind, tmp_path, approve="never") as here:

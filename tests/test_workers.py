@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.alone import hold_process_lock
-from tests.chaos import (
+from tests.support.process_lock import hold_process_lock
+from tests.support.server_cluster import (
     FakeModelServer,
     RunReader,
     ServerCluster,
@@ -29,12 +29,14 @@ shared_event_loop = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerCluster]:
-    async with start_cluster("postgres", tmp_path_factory.mktemp("pair"), servers=2, lease=10.0) as here:
+    async with start_cluster(
+        "postgres", tmp_path_factory.mktemp("pair"), servers=2, lease_seconds=10.0
+    ) as here:
         yield here
 
 
 @shared_event_loop
-async def test_a_stop_reaches_the_model_from_any_worker(cluster: ServerCluster) -> None:
+async def test_stop_through_another_worker_disconnects_model(cluster: ServerCluster) -> None:
     took = await measure_remote_stop(cluster, "endless-a")
     print_measurement(f"stop by another worker: {took * 1000:.0f} ms")
     assert took < 20
@@ -56,7 +58,9 @@ async def measure_remote_stop(cluster: ServerCluster, model: str) -> float:
 
 
 @shared_event_loop
-async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(cluster: ServerCluster) -> None:
+async def test_message_to_another_worker_interrupts_run_and_sees_partial_answer(
+    cluster: ServerCluster,
+) -> None:
     executing, other = cluster.servers
     old = await cluster.open_discussion("single", "yielding-a", on_server=executing)
     await old.wait_for_text()
@@ -72,7 +76,7 @@ async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(clu
 
 
 @shared_event_loop
-async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(cluster: ServerCluster) -> None:
+async def test_event_stream_of_another_worker_carries_every_run_of_discussion(cluster: ServerCluster) -> None:
     executing, other = cluster.servers
     first = await cluster.open_discussion("single", "yielding-b", on_server=executing)
     seen: defaultdict[str, list[Any]] = defaultdict(list)
@@ -97,7 +101,7 @@ async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(cl
 
 
 @shared_event_loop
-async def test_one_key_at_two_workers_is_one_message(cluster: ServerCluster) -> None:
+async def test_idempotency_key_sent_to_two_workers_creates_one_message(cluster: ServerCluster) -> None:
     for number in range(2):
         model = f"quick-key{number}"
         body = {"message": f"Only once {number}", "participants": [f"lab/{model}"], "language": "en"}
@@ -118,7 +122,7 @@ async def test_one_key_at_two_workers_is_one_message(cluster: ServerCluster) -> 
 
 @pytest.mark.slow
 @shared_event_loop
-async def test_a_stop_that_races_the_end_leaves_one_final_state(cluster: ServerCluster) -> None:
+async def test_stop_racing_run_end_leaves_one_final_status(cluster: ServerCluster) -> None:
     with seeded_random(37) as chance:
         ends = []
         for number in range(24):
@@ -131,8 +135,8 @@ async def test_a_stop_that_races_the_end_leaves_one_final_state(cluster: ServerC
         assert set(ends) <= {"completed", "stopped"}
 
 
-async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: Path) -> None:
-    async with start_cluster("postgres", tmp_path, servers=2, lease=6.0) as here:
+async def test_worker_paused_past_its_lease_writes_nothing_more(tmp_path: Path) -> None:
+    async with start_cluster("postgres", tmp_path, servers=2, lease_seconds=6.0) as here:
         paused, other = here.servers
         reader = await here.open_discussion("consensus", "yielding-a", "steady-b", rounds=3, on_server=paused)
         await reader.wait_for_text()
@@ -149,7 +153,7 @@ async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path) -> None:
+async def test_last_of_three_workers_takes_over_each_run_once(tmp_path: Path) -> None:
     async with start_cluster("postgres", tmp_path, servers=3) as here:
         *dying, last = here.servers
         left = [
@@ -173,8 +177,8 @@ async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path
 
 
 @pytest.mark.slow  # the test with one kill in test_durability.py shows it on SQLite
-async def test_a_server_that_is_started_again_waits_for_no_lease(tmp_path: Path) -> None:
-    async with start_cluster("postgres", tmp_path, lease=600.0) as here:
+async def test_restarted_server_resumes_run_without_waiting_for_lease(tmp_path: Path) -> None:
+    async with start_cluster("postgres", tmp_path, lease_seconds=600.0) as here:
         [server] = here.servers
         reader = await here.open_discussion("consensus", "yielding-a", "steady-b")
         await reader.wait_for_text()
@@ -192,7 +196,7 @@ def resume_times(reader: RunReader) -> list[float]:
 
 
 @pytest.mark.slow  # tests/engine/test_durable.py shows it for a run in the process of the test
-async def test_runs_go_on_when_postgres_comes_back(tmp_path: Path) -> None:
+async def test_runs_resume_when_postgres_comes_back(tmp_path: Path) -> None:
     async with FakeModelServer().serve() as ledger, private_postgres() as postgres:
         here = ServerCluster(tmp_path, postgres.get_uri(), ledger, lease_seconds=10.0)
         try:

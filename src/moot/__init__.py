@@ -33,10 +33,10 @@ __all__ = [
 ]
 EXPORT_MODULES = {
     "moot.sdk.client": {"Moot", "ask"},
-    "moot.sdk.run": {"Result", "Talk"},
-    "moot.sdk.participants": {"Voice"},
-    "moot.types.debate": {"Debate"},
-    "moot.types.modes": {"Advisors", "Directed"},
+    "moot.sdk.run": {"Result", "RunHandle"},
+    "moot.sdk.participants": {"ParticipantSpec"},
+    "moot.types.debate": {"DebateOptions"},
+    "moot.types.modes": {"AdvisorOptions", "DirectedOptions"},
     "moot.types.errors": {
         "MissingKey",
         "MootError",

@@ -8,9 +8,9 @@ import pytest_asyncio
 
 from moot.services import image_renderer
 from moot.testing.provider_server import serve_provider as lab_serving
-from tests.api.journey import ApiClient, RecordingProviderServer
-from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
-from tests.serving import run_moot_server
+from tests.api.api_client import ApiClient, RecordingProviderServer
+from tests.support.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.support.moot_server import run_moot_server
 
 SETTINGS = """\
 [providers.lab]

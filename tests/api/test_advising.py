@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.api.advising import MESSAGES
-from tests.api.journey import ApiClient, ended_turn
-from tests.serving import SERVER_TIMEOUT_SECONDS
+from tests.api.api_client import ApiClient, ended_turn
+from tests.support.advisor_scripts import MESSAGES
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,7 +47,7 @@ class AdvisorDiscussion:
         return str(self.sent_messages[model][0]["content"])
 
 
-async def test_four_turns_of_which_one_fails_for_one_of_them(api_client: ApiClient) -> None:
+async def test_advisor_thread_skips_failed_turn_and_quotes_only_latest_answers(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
     await advice.send_message(MESSAGES[0], participants=[CAREFUL, DARING, PLAIN], advisors={"early": 2})
     for model in ("careful", "daring", "plain"):
@@ -91,7 +91,7 @@ async def test_four_turns_of_which_one_fails_for_one_of_them(api_client: ApiClie
     )
 
 
-async def test_what_each_was_sent_can_be_shown_again(api_client: ApiClient) -> None:
+async def test_turn_prompt_equals_sent_messages_for_every_advisor_turn(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
     rules = {"early": 0, "cross_talk": True, "synthesis": True, "budget": 1000}
     for message in MESSAGES:
@@ -113,7 +113,7 @@ async def test_what_each_was_sent_can_be_shown_again(api_client: ApiClient) -> N
     assert any(MESSAGES[0] not in str(body) for body in bodies[-7:]), "the oldest turn no longer fitted"
 
 
-async def test_they_talk_to_each_other_and_the_first_draws_it_together(api_client: ApiClient) -> None:
+async def test_advisors_run_cross_talk_and_first_advisor_writes_synthesis(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
     silent = {"model": "lab/silent", "name": "Silent"}
     rules = {"cross_talk": True, "synthesis": True}
@@ -139,7 +139,7 @@ async def test_they_talk_to_each_other_and_the_first_draws_it_together(api_clien
     assert "for all" not in str(advice.thread_texts("daring")), "a synthesis is for people"
 
 
-async def test_only_active_advisors_answer_and_without_any_there_is_a_plain_answer(
+async def test_inactive_advisors_do_not_answer_and_first_answers_plainly_when_none_is_active(
     api_client: ApiClient,
 ) -> None:
     advice = AdvisorDiscussion(api_client)
@@ -154,7 +154,7 @@ async def test_only_active_advisors_answer_and_without_any_there_is_a_plain_answ
     assert ended_turn(events, "careful")["message"]["text"] == "Well."
 
 
-async def test_whoever_failed_can_try_again_and_all_is_drawn_together_anew(api_client: ApiClient) -> None:
+async def test_retry_of_failed_advisor_creates_new_synthesis(api_client: ApiClient) -> None:
     advice = AdvisorDiscussion(api_client)
     broken = {**PLAIN, "model": "lab/unauthorized"}
     await advice.send_message(
@@ -169,7 +169,7 @@ async def test_whoever_failed_can_try_again_and_all_is_drawn_together_anew(api_c
     assert len([m for m in said if m["role"] == "assistant"]) == 3
 
 
-async def test_what_it_will_cost_is_told_before_and_rates_are_learnt(api_client: ApiClient) -> None:
+async def test_estimate_counts_advisor_calls_and_token_rates_are_recorded(api_client: ApiClient) -> None:
     rules = {"cross_talk": True, "synthesis": True}
     body = {"message": "Why?", "mode": "advisors", "participants": [CAREFUL, DARING], "advisors": rules}
     estimate = await api_client.server.post("/api/estimate", body)
@@ -186,7 +186,7 @@ async def test_what_it_will_cost_is_told_before_and_rates_are_learnt(api_client:
     assert 3.5 < lab["token_rates"]["lab/plain"]["characters_per_token"] <= 4
 
 
-async def test_nobody_is_asked_for_nothing(api_client: ApiClient) -> None:
+async def test_blank_message_to_advisors_is_rejected(api_client: ApiClient) -> None:
     body = {"message": " \n", "mode": "advisors", "participants": ["lab/careful"]}
     reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "message")

@@ -10,8 +10,8 @@ import aiohttp
 import msgspec
 import pytest
 
-from tests.api.journey import ApiClient
-from tests.serving import SERVER_TIMEOUT_SECONDS
+from tests.api.api_client import ApiClient
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 PDF = b"%PDF-1.7\n\xe2\xe3\xcf\xd3"
 
 
-async def test_every_wire_format_carries_text_images_and_pdf(api_client: ApiClient) -> None:
+async def test_every_provider_format_carries_text_image_and_pdf_files(api_client: ApiClient) -> None:
     files = [
         await api_client.upload_file(name, data)
         for name, data in (("notes.txt", b"Tables have no head."), ("cat.png", PNG), ("paper.pdf", PDF))
@@ -37,7 +37,7 @@ async def test_every_wire_format_carries_text_images_and_pdf(api_client: ApiClie
         assert b64encode(PDF).decode() in body
 
 
-async def test_a_participant_hears_what_is_in_a_text_file_and_its_prompt_shows_it(
+async def test_text_file_content_reaches_participant_and_turn_prompt(
     api_client: ApiClient,
 ) -> None:
     files = [await api_client.upload_file("notes.txt", b"Tables have no head.")]
@@ -49,7 +49,7 @@ async def test_a_participant_hears_what_is_in_a_text_file_and_its_prompt_shows_i
     assert "Tables have no head." in shown.text
 
 
-async def test_who_joins_later_and_cannot_see_is_told_what_there_was(api_client: ApiClient) -> None:
+async def test_model_without_image_support_gets_placeholder_for_earlier_image(api_client: ApiClient) -> None:
     picture = await api_client.upload_file("cat.png", PNG)
     opened = await api_client.create_finished_discussion("lab/gpt-x", files=[picture])
     discussion = opened["discussion"]["id"]
@@ -68,7 +68,7 @@ async def test_who_joins_later_and_cannot_see_is_told_what_there_was(api_client:
     assert b64encode(PNG).decode() not in str(api_client.provider_server.request_bodies[-1])
 
 
-async def test_a_body_that_is_too_large_is_refused(api_client: ApiClient) -> None:
+async def test_upload_rejects_too_large_body(api_client: ApiClient) -> None:
     form = aiohttp.FormData()
     form.add_field("file", BytesIO(b"a" * 25_000_000), filename="large.txt")
     sending = api_client.server.http.post(f"{api_client.server.url}/api/files", data=form)
@@ -77,7 +77,7 @@ async def test_a_body_that_is_too_large_is_refused(api_client: ApiClient) -> Non
         assert "20,987,904 bytes are the most" in (await response.json())["detail"]
 
 
-async def test_a_large_file_comes_back_whole(api_client: ApiClient) -> None:
+async def test_large_file_downloads_unchanged(api_client: ApiClient) -> None:
     data = b"%PDF-" + bytes(range(256)) * 70_000
     id = await api_client.upload_file("large.pdf", data)
     async with api_client.server.http.get(f"{api_client.server.url}/api/files/{id}/content") as response:
@@ -85,7 +85,7 @@ async def test_a_large_file_comes_back_whole(api_client: ApiClient) -> None:
         assert response.headers["Content-Disposition"].startswith("attachment")
 
 
-async def test_readers_that_leave_in_the_middle_do_no_harm(api_client: ApiClient) -> None:
+async def test_aborted_downloads_do_not_affect_later_downloads(api_client: ApiClient) -> None:
     """That nothing went wrong inside is seen at the end, when no error may be in the log."""
     url = f"{api_client.server.url}/api/files/{await api_client.upload_file('large.pdf', b'%PDF-' + bytes(15_000_000))}/content"
 
@@ -99,7 +99,7 @@ async def test_readers_that_leave_in_the_middle_do_no_harm(api_client: ApiClient
         assert len(await response.read()) == 15_000_005
 
 
-async def test_a_clerk_finds_a_title_and_whoever_watches_is_told(api_client: ApiClient) -> None:
+async def test_task_model_title_is_published_to_event_stream(api_client: ApiClient) -> None:
     async with (
         asyncio.timeout(SERVER_TIMEOUT_SECONDS),
         aclosing(api_client.server.events("/api/events")) as changes,

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import ApiClient
+from tests.api.api_client import ApiClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_everything_may_be_different_at_the_next_message(api_client: ApiClient) -> None:
+async def test_discussion_changes_apply_to_next_message(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", message="Which tables are best?")
     discussion = opened["discussion"]["id"]
     changed = await api_client.update_discussion(
@@ -43,7 +43,7 @@ async def test_everything_may_be_different_at_the_next_message(api_client: ApiCl
     )
 
 
-async def test_only_those_who_are_addressed_answer(api_client: ApiClient) -> None:
+async def test_message_with_recipients_is_answered_only_by_them(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="parallel")
     discussion = opened["discussion"]["id"]
     said = await api_client.send_message(discussion, "Only you.", to=["beta"])
@@ -56,7 +56,7 @@ async def test_only_those_who_are_addressed_answer(api_client: ApiClient) -> Non
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "to")
 
 
-async def test_a_consensus_of_two_in_two_rounds_is_four_messages(api_client: ApiClient) -> None:
+async def test_consensus_of_two_in_two_rounds_stores_four_messages(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=2)
     answers = await api_client.list_answers(opened["discussion"]["id"])
     assert [(m["round"], m["participant"]) for m in answers] == [
@@ -70,7 +70,7 @@ async def test_a_consensus_of_two_in_two_rounds_is_four_messages(api_client: Api
     assert last.count("Square tables.") == 1
 
 
-async def test_the_table_goes_on_after_the_last_speaker_and_round_again(api_client: ApiClient) -> None:
+async def test_continue_starts_after_last_speaker_and_wraps_around(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", "lab/even", mode="single")
     path = f"/api/discussions/{opened['discussion']['id']}/continue"
     once = await api_client.server.post(path)
@@ -82,7 +82,7 @@ async def test_the_table_goes_on_after_the_last_speaker_and_round_again(api_clie
     assert spoke == ["alpha", "beta", "gamma", "alpha", "beta"]
 
 
-async def test_a_table_that_goes_on_by_itself_stops_when_it_is_told(api_client: ApiClient) -> None:
+async def test_stop_ends_continued_run_and_second_continue_conflicts(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/long", mode="single")
     path = f"/api/discussions/{opened['discussion']['id']}/continue"
     run = (await api_client.server.post(path, {"turns": 50})).body["run"]["id"]
@@ -95,7 +95,7 @@ async def test_a_table_that_goes_on_by_itself_stops_when_it_is_told(api_client: 
     assert events[-1]["status"] == "stopped"
 
 
-async def test_a_lane_that_fails_says_why_and_the_others_go_on(api_client: ApiClient) -> None:
+async def test_failed_lane_stores_fault_and_other_lanes_complete(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion(
         "lab/unauthorized", "openai/gpt-5-mini", "lab/quick", mode="parallel"
     )
@@ -112,7 +112,7 @@ async def test_a_lane_that_fails_says_why_and_the_others_go_on(api_client: ApiCl
     assert (await api_client.get_run(nobody["run"]["id"]))["status"] == "failed"
 
 
-async def test_the_prompt_that_is_shown_is_the_one_that_was_sent(api_client: ApiClient) -> None:
+async def test_turn_prompt_equals_messages_sent_to_provider(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=2)
     discussion = opened["discussion"]["id"]
     await api_client.server.run_events(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.api import debating as table
-from tests.api.journey import ApiClient, ended_turn
+from tests.api.api_client import ApiClient, ended_turn
+from tests.support import debate_scripts as table
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -41,7 +41,9 @@ def started_stages(events: list[Any]) -> list[str]:
     return [event["stage"] for event in events if event["type"] == "stage_started"]
 
 
-async def test_a_debate_of_three_that_differ(api_client: ApiClient) -> None:
+async def test_debate_of_three_reports_summary_ranking_claims_and_position_changes(
+    api_client: ApiClient,
+) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/no", "lab/perhaps")
     run, discussion = started["run"]["id"], started["discussion"]["id"]
     events = await api_client.server.run_events(run)
@@ -87,7 +89,7 @@ async def test_a_debate_of_three_that_differ(api_client: ApiClient) -> None:
     assert not any(message["hidden"] for message in messages.values())
 
 
-async def test_each_has_a_thread_of_its_own_and_reads_the_others_in_it(api_client: ApiClient) -> None:
+async def test_lane_thread_contains_own_answers_and_quotes_other_participants(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/no", "lab/perhaps")
     run = started["run"]["id"]
     await api_client.server.run_events(run)
@@ -103,7 +105,7 @@ async def test_each_has_a_thread_of_its_own_and_reads_the_others_in_it(api_clien
     assert nobody.status == 404
 
 
-async def test_whoever_fails_takes_no_part_and_is_tried_again_when_all_is_over(api_client: ApiClient) -> None:
+async def test_failed_lane_is_left_out_and_can_be_retried_after_run_ends(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/no", "lab/late")
     run = started["run"]["id"]
     events = await api_client.server.run_events(run)
@@ -134,7 +136,7 @@ async def test_whoever_fails_takes_no_part_and_is_tried_again_when_all_is_over(a
     assert nothing.status == 409
 
 
-async def test_a_lane_that_failed_can_be_given_another_model(api_client: ApiClient) -> None:
+async def test_retry_of_failed_lane_accepts_other_model(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/unauthorized")
     run = started["run"]["id"]
     events = await api_client.server.run_events(run)
@@ -146,7 +148,7 @@ async def test_a_lane_that_failed_can_be_given_another_model(api_client: ApiClie
     assert (beta["status"], beta["model"]) == ("complete", "lab/no")
 
 
-async def test_all_that_fail_end_the_run_each_with_its_reason(api_client: ApiClient) -> None:
+async def test_debate_fails_with_fault_per_lane_when_all_lanes_fail(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/unauthorized", "lab/forbidden")
     run = started["run"]["id"]
     events = await api_client.server.run_events(run)
@@ -155,7 +157,7 @@ async def test_all_that_fail_end_the_run_each_with_its_reason(api_client: ApiCli
     assert all(ended_turn(events, who)["fault"] for who in ("alpha", "beta"))
 
 
-async def test_a_lead_that_failed_is_replaced(api_client: ApiClient) -> None:
+async def test_failed_lead_is_replaced_for_synthesis(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/unauthorized", "lab/no", debate={"lead": "Alpha"})
     events = await api_client.server.run_events(started["run"]["id"])
     told = [event["kind"] for event in events if event["type"] == "notice"]
@@ -164,7 +166,7 @@ async def test_a_lead_that_failed_is_replaced(api_client: ApiClient) -> None:
     assert synthesis["participant"] == "beta"
 
 
-async def test_a_summary_that_cannot_be_used_leaves_a_complete_run_and_a_notice(
+async def test_unusable_summary_leaves_completed_run_with_notice(
     api_client: ApiClient,
 ) -> None:
     started = await start_debate(api_client, "lab/quick", "lab/other")
@@ -178,7 +180,7 @@ async def test_a_summary_that_cannot_be_used_leaves_a_complete_run_and_a_notice(
     assert [lane["status"] for lane in report["lanes"]] == ["complete", "complete"]
 
 
-async def test_a_lane_is_stopped_while_the_others_go_on(api_client: ApiClient) -> None:
+async def test_stop_lane_ends_one_lane_while_others_complete(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/long", "lab/no")
     run = started["run"]["id"]
     await api_client.wait_for_text(run, "beta")
@@ -190,7 +192,7 @@ async def test_a_lane_is_stopped_while_the_others_go_on(api_client: ApiClient) -
     assert [lane["status"] for lane in report["lanes"]] == ["complete", "error", "complete"]
 
 
-async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(api_client: ApiClient) -> None:
+async def test_failed_lane_can_be_retried_while_other_lanes_run(api_client: ApiClient) -> None:
     api_client.provider_server.held_models["even"] = asyncio.Event()
     started = await start_debate(api_client, "lab/even", "lab/slip")
     run = started["run"]["id"]
@@ -209,7 +211,7 @@ async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(api
     assert [lane["status"] for lane in (await api_client.get_run(run))["lanes"]] == ["complete", "complete"]
 
 
-async def test_a_retry_that_is_stopped_before_it_began_can_be_tried_once_more(api_client: ApiClient) -> None:
+async def test_retry_stopped_before_start_can_be_retried_again(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/ponder", "lab/unauthorized", "lab/ponder")
     run = started["run"]["id"]
     async for frame in api_client.server.events(f"/api/runs/{run}/events"):
@@ -228,7 +230,7 @@ async def test_a_retry_that_is_stopped_before_it_began_can_be_tried_once_more(ap
     assert (await api_client.get_run(run))["lanes"][1]["status"] == "complete"
 
 
-async def test_late_lanes_are_not_waited_for(api_client: ApiClient) -> None:
+async def test_lane_later_than_quorum_is_marked_late_and_can_be_retried(api_client: ApiClient) -> None:
     started = await start_debate(api_client, "lab/yes", "lab/no", "lab/long", debate={"quorum": 2})
     run = started["run"]["id"]
     events = await api_client.server.run_events(run)
@@ -250,13 +252,15 @@ async def test_late_lanes_are_not_waited_for(api_client: ApiClient) -> None:
         ({"deadline": 0}, "debate.deadline"),
     ],
 )
-async def test_rules_that_nobody_can_keep_are_refused(api_client: ApiClient, debate: Any, field: str) -> None:
+async def test_invalid_debate_options_are_rejected_by_field(
+    api_client: ApiClient, debate: Any, field: str
+) -> None:
     body = {"message": "Why?", "participants": ["lab/yes", "lab/no"], "mode": "debate", "debate": debate}
     reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
 
 
-async def test_nobody_debates_alone(api_client: ApiClient) -> None:
+async def test_debate_with_one_participant_is_rejected(api_client: ApiClient) -> None:
     body = {"message": "Why?", "participants": ["lab/yes"], "mode": "debate"}
     reply = await api_client.server.post("/api/discussions", body)
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, "mode"), reply.text

@@ -14,8 +14,8 @@ from moot.prompts.templates import load_template
 from moot.types.events import Event
 from moot.whiteboard.render.png import render_png
 from moot.whiteboard.state import board_actions, replay_actions
-from tests.api import lessons
-from tests.api.journey import ApiClient, ended_turn
+from tests.api.api_client import ApiClient, ended_turn
+from tests.support import lesson_scripts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -78,7 +78,7 @@ async def sample_lesson(api_client: ApiClient) -> tuple[str, str, list[Any]]:
     return discussion, run, await api_client.server.run_events(run)
 
 
-async def test_the_sample_lesson_to_its_end(
+async def test_sample_lesson_runs_to_completion(
     api_client: ApiClient, sample_lesson: tuple[str, str, list[Any]]
 ) -> None:
     discussion, _, events = sample_lesson
@@ -115,7 +115,7 @@ async def test_the_sample_lesson_to_its_end(
     ]
 
 
-async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_to(
+async def test_whiteboard_at_any_event_equals_replay_of_event_log(
     api_client: ApiClient, sample_lesson: tuple[str, str, list[Any]]
 ) -> None:
     discussion, run, events = sample_lesson
@@ -142,7 +142,7 @@ async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_t
     assert all(f'id="{id}"' in svg.text for id in whole)
 
 
-async def test_the_board_stays_for_what_is_asked_next(api_client: ApiClient) -> None:
+async def test_whiteboard_is_kept_for_next_message(api_client: ApiClient) -> None:
     discussion, first = await start_lesson(api_client, "lab/drawer", directed={"turns": 1})
     await api_client.server.run_events(first)
     second = (await api_client.send_message(discussion, "And then?"))["run"]["id"]
@@ -159,7 +159,7 @@ async def test_the_board_stays_for_what_is_asked_next(api_client: ApiClient) -> 
     assert "- one: text" in told, "and the board in words"
 
 
-async def test_a_stop_in_the_middle_keeps_what_was_said_and_drawn(api_client: ApiClient) -> None:
+async def test_stop_keeps_partial_lesson_text_and_drawings(api_client: ApiClient) -> None:
     discussion, run = await start_lesson(api_client, "lab/lecturer", "lab/listener")
     await api_client.wait_for_text(run)
     assert await get_element_ids(api_client, discussion) == ["one"], "while it goes on"
@@ -177,7 +177,7 @@ async def test_a_stop_in_the_middle_keeps_what_was_said_and_drawn(api_client: Ap
     await api_client.server.post(f"/api/runs/{second}/stop")
 
 
-async def test_one_who_is_stopped_is_not_asked_again_and_the_others_go_on(api_client: ApiClient) -> None:
+async def test_stopped_participant_is_not_selected_again_in_lesson(api_client: ApiClient) -> None:
     _, run = await start_lesson(
         api_client, "lab/lecturer", "lab/listener", "lab/listener", directed={"turns": 4}
     )
@@ -189,7 +189,7 @@ async def test_one_who_is_stopped_is_not_asked_again_and_the_others_go_on(api_cl
 
 
 @pytest.mark.parametrize("director", ["vain", "lost", "rambling"])
-async def test_a_director_that_names_nobody_who_may_speak_is_replaced_by_the_rules(
+async def test_rules_select_speaker_when_director_choice_is_invalid(
     api_client: ApiClient, director: str
 ) -> None:
     _, run = await start_lesson(
@@ -208,7 +208,7 @@ async def test_a_director_that_names_nobody_who_may_speak_is_replaced_by_the_rul
 
 
 @pytest.mark.parametrize(("director", "end"), [("polite", "USER"), ("done", "END")])
-async def test_a_director_may_give_the_word_back_or_end_it(
+async def test_director_can_hand_over_to_user_or_end_lesson(
     api_client: ApiClient, director: str, end: str
 ) -> None:
     _, run = await start_lesson(api_client, f"lab/{director}", "lab/listener")
@@ -225,7 +225,7 @@ async def test_a_director_may_give_the_word_back_or_end_it(
         ("clumsy", "That went wrong.", ["wb_draw_text", "wb_delete"]),
     ],
 )
-async def test_an_agent_that_does_not_answer_as_it_was_asked_to_is_heard_all_the_same(
+async def test_malformed_lesson_answer_is_stored_as_text_and_rejects_invalid_actions(
     api_client: ApiClient, agent: str, words: str, left_out: list[str]
 ) -> None:
     discussion, run = await start_lesson(api_client, f"lab/{agent}", directed={"turns": 2})
@@ -247,7 +247,7 @@ async def test_an_agent_that_does_not_answer_as_it_was_asked_to_is_heard_all_the
         "unauthorized",
     ],
 )
-async def test_agents_that_bring_nothing_end_it_after_two_turns_with_their_reasons(
+async def test_lesson_fails_with_faults_after_two_turns_without_content(
     api_client: ApiClient, agent: str
 ) -> None:
     _, run = await start_lesson(api_client, *[f"lab/{agent}"] * 3)
@@ -258,7 +258,7 @@ async def test_agents_that_bring_nothing_end_it_after_two_turns_with_their_reaso
     assert speaker_selections(events)[-1] == ("END", "rules")
 
 
-async def test_garbage_hangs_nobody_and_leaves_no_empty_screen(api_client: ApiClient) -> None:
+async def test_garbage_lesson_answer_ends_run_with_text_or_fault(api_client: ApiClient) -> None:
     _, run = await start_lesson(api_client, "lab/garbage", "lab/listener", directed={"turns": 2})
     events = await api_client.server.run_events(run)
     assert events[-1]["type"] == "run_ended"
@@ -266,7 +266,7 @@ async def test_garbage_hangs_nobody_and_leaves_no_empty_screen(api_client: ApiCl
         assert turn["message"]["text"] or turn["fault"]["message"]
 
 
-async def test_who_is_to_begin_begins_and_everybody_knows_the_topic(api_client: ApiClient) -> None:
+async def test_lesson_starts_with_first_speaker_and_sends_topic(api_client: ApiClient) -> None:
     rules = {"turns": 1, "trigger": "Beta", "topic": "Figurate numbers"}
     discussion, run = await start_lesson(api_client, "lab/drawer", "lab/listener", directed=rules)
     events = await api_client.server.run_events(run)
@@ -276,7 +276,7 @@ async def test_who_is_to_begin_begins_and_everybody_knows_the_topic(api_client: 
     assert kept == {"turns": 1, "trigger": "beta", "topic": "Figurate numbers"}
 
 
-async def test_a_new_message_interrupts_a_lesson_and_its_board_is_not_lost(api_client: ApiClient) -> None:
+async def test_new_message_interrupts_lesson_and_keeps_whiteboard(api_client: ApiClient) -> None:
     discussion, run = await start_lesson(api_client, "lab/lecturer", "lab/listener")
     await api_client.wait_for_text(run)
     second = (await api_client.send_message(discussion, "Stop, what does Beta say?"))["run"]["id"]
@@ -295,7 +295,7 @@ async def test_a_new_message_interrupts_a_lesson_and_its_board_is_not_lost(api_c
 
 
 @pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
-async def test_a_board_that_is_not_there_is_not_found(api_client: ApiClient, form: str) -> None:
+async def test_whiteboard_of_unknown_discussion_or_run_returns_404(api_client: ApiClient, form: str) -> None:
     one, other = [(await api_client.create_finished_discussion("lab/quick"))["run"] for _ in range(2)]
     paths = [
         f"dis_none/{form}",
@@ -317,7 +317,7 @@ async def test_a_board_that_is_not_there_is_not_found(api_client: ApiClient, for
         ({"participants": [{"model": "lab/drawer", "role": "pupil"}]}, "participants[0].role"),
     ],
 )
-async def test_rules_that_nobody_can_keep_are_refused(
+async def test_invalid_lesson_options_are_rejected_by_field(
     api_client: ApiClient, changed: Any, field: str
 ) -> None:
     body = {"message": "Why?", "participants": ["lab/drawer"], "mode": "directed", **changed}
@@ -325,5 +325,5 @@ async def test_rules_that_nobody_can_keep_are_refused(
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
 
 
-async def test_the_director_is_known_by_its_words() -> None:
-    assert lessons.DIRECTOR_PROMPT in load_template("direct")
+async def test_director_template_contains_prompt_matched_by_scripts() -> None:
+    assert lesson_scripts.DIRECTOR_PROMPT in load_template("direct")

@@ -4,12 +4,12 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.journey import ApiClient
+from tests.api.api_client import ApiClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_discussions_are_listed_newest_first_and_a_page_at_a_time(api_client: ApiClient) -> None:
+async def test_discussion_list_is_newest_first_and_paginated(api_client: ApiClient) -> None:
     opened = [
         (await api_client.create_finished_discussion("lab/quick", message=f"On paging, part {part}"))[
             "discussion"
@@ -33,7 +33,7 @@ async def test_discussions_are_listed_newest_first_and_a_page_at_a_time(api_clie
     assert [one["id"] for one in put_away["discussions"]] == [opened[1]]
 
 
-async def test_discussions_are_found_by_their_titles_and_by_what_was_said(api_client: ApiClient) -> None:
+async def test_discussion_search_matches_titles_and_messages(api_client: ApiClient) -> None:
     titled = await api_client.create_finished_discussion(
         "lab/quick", message="Hello", title="Concerning xylophones"
     )
@@ -47,7 +47,7 @@ async def test_discussions_are_found_by_their_titles_and_by_what_was_said(api_cl
         assert (await api_client.server.get(path + odd)).status == 200
 
 
-async def test_a_line_up_is_kept_to_open_discussions_with(api_client: ApiClient) -> None:
+async def test_preset_can_be_stored_and_used_to_create_discussion(api_client: ApiClient) -> None:
     table = {
         "participants": [{"model": "lab/quick", "name": "Rosa", "temperature": 0.5}, "lab/other"],
         "mode": "consensus",
@@ -72,7 +72,7 @@ async def test_a_line_up_is_kept_to_open_discussions_with(api_client: ApiClient)
     assert (await api_client.get_discussion(opened["discussion"]["id"]))["discussion"]["rounds"] == 1
 
 
-async def test_messages_come_a_page_at_a_time(api_client: ApiClient) -> None:
+async def test_message_list_is_paginated(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="consensus", rounds=3)
     discussion = opened["discussion"]["id"]
     everything = (await api_client.get_discussion(discussion))["messages"]

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.api.journey import ApiClient
-from tests.serving import SERVER_TIMEOUT_SECONDS
+from tests.api.api_client import ApiClient
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -65,7 +65,7 @@ INVALID_BODIES = {
 }
 
 
-async def test_a_bad_body_is_refused_by_the_name_of_its_field_and_leaves_nothing(
+async def test_create_discussion_rejects_invalid_body_by_field_and_stores_nothing(
     api_client: ApiClient,
 ) -> None:
     before = (await api_client.server.get("/api/discussions")).text
@@ -78,7 +78,7 @@ async def test_a_bad_body_is_refused_by_the_name_of_its_field_and_leaves_nothing
     assert (await api_client.server.get("/api/discussions")).text == before
 
 
-async def test_what_does_not_fit_into_the_protocol_is_refused(api_client: ApiClient) -> None:
+async def test_invalid_http_requests_are_rejected(api_client: ApiClient) -> None:
     server = api_client.server
     large = await server.post("/api/discussions", b" " * 1_000_001)
     assert (large.status, large.body["title"]) == (413, "Request entity too large")
@@ -100,7 +100,7 @@ async def test_what_does_not_fit_into_the_protocol_is_refused(api_client: ApiCli
         assert (await server.get(f"/api/runs/{opened['run']['id']}/events?{query}")).status == 400
 
 
-async def test_a_body_that_never_ends_is_cut_off_at_the_limit(api_client: ApiClient) -> None:
+async def test_endless_body_is_rejected_at_size_limit(api_client: ApiClient) -> None:
     async def endless() -> AsyncIterator[bytes]:
         yield b'{"message": "'
         while True:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import ApiClient, ended_turn
+from tests.api.api_client import ApiClient, ended_turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -58,7 +58,7 @@ class Turn:
 
 
 @pytest.mark.parametrize("mode", MODE_SETUPS)
-async def test_whoever_answers_anew_is_sent_the_very_same(api_client: ApiClient, mode: str) -> None:
+async def test_regenerate_sends_same_prompt_in_every_mode(api_client: ApiClient, mode: str) -> None:
     models, more = MODE_SETUPS[mode]
     start = len(api_client.provider_server.request_bodies)
     opened = await api_client.create_finished_discussion(
@@ -86,7 +86,7 @@ async def test_whoever_answers_anew_is_sent_the_very_same(api_client: ApiClient,
     assert [m["content"] for m in after["messages"]] == [m["content"] for m in before["messages"]]
 
 
-async def test_a_version_by_another_model_stands_in_the_place_of_the_first(api_client: ApiClient) -> None:
+async def test_regenerated_version_with_other_model_replaces_first_version(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
     (first,) = await api_client.list_answers(discussion)
@@ -110,7 +110,9 @@ async def test_a_version_by_another_model_stands_in_the_place_of_the_first(api_c
     assert (await turn.prompt())["model"] == "lab/other"
 
 
-async def test_a_version_in_a_lane_is_shown_there_and_the_summary_stays(api_client: ApiClient) -> None:
+async def test_regenerated_version_is_shown_in_lane_and_debate_report_is_unchanged(
+    api_client: ApiClient,
+) -> None:
     opened = await api_client.create_finished_discussion("lab/yes", "lab/no", mode="debate")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     before = await api_client.get_run(run)
@@ -122,7 +124,7 @@ async def test_a_version_in_a_lane_is_shown_there_and_the_summary_stays(api_clie
     assert await api_client.get_run(run) == before
 
 
-async def test_what_is_drawn_anew_is_on_the_board_instead(api_client: ApiClient) -> None:
+async def test_regenerated_turn_replaces_its_whiteboard_drawings(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/drawer", mode="directed", directed={"turns": 1})
     discussion = opened["discussion"]["id"]
     (first,) = await api_client.list_answers(discussion)
@@ -141,7 +143,7 @@ async def test_what_is_drawn_anew_is_on_the_board_instead(api_client: ApiClient)
     assert await get_element_ids() == ["one", "two"]
 
 
-async def test_what_fails_changes_nothing_and_can_be_tried_again(api_client: ApiClient) -> None:
+async def test_failed_regeneration_changes_nothing_and_can_be_retried(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
     before = await api_client.get_discussion(discussion)
@@ -157,7 +159,7 @@ async def test_what_fails_changes_nothing_and_can_be_tried_again(api_client: Api
     assert participant_turns(await api_client.get_discussion(discussion))[0]["content"] == "Here I am."
 
 
-async def test_words_are_edited_and_an_earlier_version_chosen(api_client: ApiClient) -> None:
+async def test_edited_text_is_sent_next_and_earlier_version_can_be_selected(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
     asked, answer = (await api_client.get_discussion(discussion))["messages"]
@@ -186,7 +188,7 @@ async def test_words_are_edited_and_an_earlier_version_chosen(api_client: ApiCli
     assert discussion not in [one["id"] for one in found.body["discussions"]]
 
 
-async def test_pages_hold_every_turn_once_however_many_versions_it_has(api_client: ApiClient) -> None:
+async def test_message_pages_contain_every_turn_once_with_many_versions(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", mode="single")
     discussion = opened["discussion"]["id"]
     await api_client.server.run_events((await api_client.send_message(discussion, "And then?"))["run"]["id"])
@@ -209,7 +211,7 @@ async def test_pages_hold_every_turn_once_however_many_versions_it_has(api_clien
     ] * 2
 
 
-async def test_nothing_is_revised_while_the_table_speaks(api_client: ApiClient) -> None:
+async def test_regenerate_edit_and_select_conflict_while_run_is_active(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/long", mode="single")
     discussion = opened["discussion"]["id"]
     (answer,) = await api_client.list_answers(discussion)
@@ -231,7 +233,7 @@ async def test_nothing_is_revised_while_the_table_speaks(api_client: ApiClient) 
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "debate", "advisors", "directed"])
-async def test_whoever_failed_tries_again_in_every_mode(api_client: ApiClient, mode: str) -> None:
+async def test_failed_turn_can_be_retried_in_every_mode(api_client: ApiClient, mode: str) -> None:
     others = () if mode == "single" else ("lab/listener" if mode == "directed" else "lab/quick",)
     rules = {"directed": {"turns": 1}} if mode == "directed" else {}
     opened = await api_client.create_finished_discussion(

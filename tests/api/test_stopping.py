@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from tests.api.journey import LONG_ANSWER, ApiClient, ended_turn, participant_text
-from tests.databases import DATABASE_KINDS
-from tests.serving import SERVER_TIMEOUT_SECONDS
+from tests.api.api_client import LONG_ANSWER, ApiClient, ended_turn, participant_text
+from tests.support.databases import DATABASE_KINDS
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.parametrize(
-        "journey", DATABASE_KINDS, indirect=True
+        "api_client", DATABASE_KINDS, indirect=True
     ),  # central enough for both databases every time
 ]
 
 
-async def test_a_stop_ends_the_call_and_keeps_what_was_said(api_client: ApiClient) -> None:
+async def test_stop_ends_provider_call_and_keeps_partial_text(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/long")
     run = opened["run"]["id"]
     await api_client.wait_for_text(run)
@@ -38,7 +38,7 @@ async def test_a_stop_ends_the_call_and_keeps_what_was_said(api_client: ApiClien
     assert (again.status, again.body["status"]) == (200, "stopped")
 
 
-async def test_one_participant_can_be_stopped_while_the_others_go_on(api_client: ApiClient) -> None:
+async def test_stop_of_one_participant_lets_others_complete(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/long", "lab/even", mode="parallel")
     run = opened["run"]["id"]
     await api_client.wait_for_text(run, "alpha")
@@ -54,7 +54,7 @@ async def test_one_participant_can_be_stopped_while_the_others_go_on(api_client:
     assert nobody.status == 404
 
 
-async def test_a_stop_that_races_the_end_leaves_one_end(api_client: ApiClient) -> None:
+async def test_stop_racing_with_run_end_writes_one_run_ended_event(api_client: ApiClient) -> None:
     runs = [await api_client.create_discussion("lab/quick") for _ in range(6)]
     await asyncio.gather(*(api_client.server.post(f"/api/runs/{one['run']['id']}/stop") for one in runs))
     for one in runs:
@@ -64,7 +64,9 @@ async def test_a_stop_that_races_the_end_leaves_one_end(api_client: ApiClient) -
         assert len([event for event in events if event["type"] == "turn_ended"]) <= 1
 
 
-async def test_a_new_message_interrupts_and_the_next_answer_has_heard_the_last(api_client: ApiClient) -> None:
+async def test_new_message_interrupts_run_and_next_prompt_contains_partial_answer(
+    api_client: ApiClient,
+) -> None:
     opened = await api_client.create_discussion("lab/long")
     discussion, first = opened["discussion"]["id"], opened["run"]["id"]
     await api_client.wait_for_text(first)

@@ -8,21 +8,21 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.api.journey import SCRIPTS, ApiClient, ended_turn, participant_text
-from tests.databases import DATABASE_KINDS
-from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer, ServerSentEvent
+from tests.api.api_client import SCRIPTS, ApiClient, ended_turn, participant_text
+from tests.support.databases import DATABASE_KINDS
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS, MootServer, ServerSentEvent
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 on_both_databases = pytest.mark.parametrize(
-    "journey", DATABASE_KINDS, indirect=True
+    "api_client", DATABASE_KINDS, indirect=True
 )  # central enough for both databases every time
 LANES = 8
 SETTLED_SAMPLES = 5  # how often memory is looked at before it counts as settled
 MEGABYTE = 1024**2
 
 
-async def test_a_discussion_is_answered_for_before_any_model_is_called(api_client: ApiClient) -> None:
+async def test_create_discussion_responds_before_model_is_called(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("scripted/silence", message="Is anybody there?\nIt is dark.")
     assert opened["discussion"]["title"] == "Is anybody there?"
     assert opened["discussion"]["participants"] == [
@@ -39,7 +39,7 @@ async def test_a_discussion_is_answered_for_before_any_model_is_called(api_clien
     assert (await api_client.get_discussion(opened["discussion"]["id"]))["runs"] == []
 
 
-async def test_two_lanes_stream_at_the_same_time(api_client: ApiClient) -> None:
+async def test_parallel_lanes_stream_concurrently(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/long", "lab/long", mode="parallel")
     run = opened["run"]["id"]
     speaking: set[str] = set()
@@ -56,7 +56,7 @@ async def test_two_lanes_stream_at_the_same_time(api_client: ApiClient) -> None:
 
 
 @on_both_databases
-async def test_what_is_kept_is_what_was_shown(api_client: ApiClient) -> None:
+async def test_stored_messages_equal_streamed_text(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
     events = await api_client.server.run_events(opened["run"]["id"])
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
@@ -71,7 +71,7 @@ async def test_what_is_kept_is_what_was_shown(api_client: ApiClient) -> None:
 
 
 @on_both_databases
-async def test_a_reader_may_come_back_at_every_number(api_client: ApiClient) -> None:
+async def test_event_stream_resumes_after_every_event_id(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
     everything = [frame.id async for frame in api_client.server.events(path)]
@@ -89,7 +89,7 @@ async def test_a_reader_may_come_back_at_every_number(api_client: ApiClient) -> 
 
 
 @on_both_databases
-async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(api_client: ApiClient) -> None:
+async def test_repeated_reconnects_to_active_run_miss_no_event(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
     seen: list[ServerSentEvent] = []
     while not seen or seen[-1].data["type"] != "run_ended":
@@ -123,7 +123,7 @@ def open_unread_socket(server: MootServer, path: str) -> socket.socket:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells so easily")
-async def test_readers_that_do_not_read_cost_little(api_client: ApiClient) -> None:
+async def test_clients_that_do_not_read_use_bounded_memory(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion(*["lab/big"] * LANES, mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
     whole = len((await api_client.server.get(path)).text)

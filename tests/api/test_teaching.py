@@ -8,9 +8,9 @@ import pytest
 
 from moot.types.actions import parse_action
 from moot.whiteboard.state import RecordedAction, replay_actions
-from tests.api.journey import ApiClient
-from tests.lessons import CLASS_AGENTS, MIRA, QUESTION, chat_request, event_types
-from tests.serving import SERVER_TIMEOUT_SECONDS
+from tests.api.api_client import ApiClient
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS
+from tests.support.stateless_requests import CLASS_AGENTS, MIRA, QUESTION, chat_request, event_types
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,7 +55,7 @@ class LessonClient:
         return {"role": "assistant", "agentId": start["agentId"], "parts": parts}
 
 
-async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(api_client: ApiClient) -> None:
+async def test_stateless_client_drives_lesson_until_user_cue(api_client: ApiClient) -> None:
     pupil, told = LessonClient(api_client), []
     pupil.add_user_message(QUESTION)
     while "cue_user" not in event_types(events := await pupil.request_turn()):
@@ -95,7 +95,7 @@ async def test_a_lesson_is_driven_by_a_client_until_the_user_has_the_word(api_cl
     assert len(pupil.state["whiteboardLedger"]) >= len(ledger)
 
 
-async def test_nothing_of_it_is_found_on_the_server(api_client: ApiClient) -> None:
+async def test_stateless_chat_stores_no_discussion_or_run(api_client: ApiClient) -> None:
     before = (await api_client.server.get("/api/discussions")).body
     pupil = LessonClient(api_client)
     pupil.add_user_message(QUESTION)
@@ -104,7 +104,7 @@ async def test_nothing_of_it_is_found_on_the_server(api_client: ApiClient) -> No
     assert (await api_client.server.get("/api/activity")).body == []
 
 
-async def test_a_reader_that_leaves_ends_the_call_of_the_model(api_client: ApiClient) -> None:
+async def test_disconnect_cancels_stateless_model_call(api_client: ApiClient) -> None:
     asked = chat_request(MIRA, model="lab/lecturer")
     async with aclosing(api_client.server.events(CHAT_PATH, body=asked)) as frames:
         async for frame in frames:

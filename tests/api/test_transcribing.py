@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from moot.transcript.json_format import TranscriptDocument
-from tests.api import debating as table
-from tests.api.journey import ApiClient
+from tests.api.api_client import ApiClient
 from tests.api.test_directing import SAMPLE_PARTICIPANTS
-from tests.transcript.reading import parse_safe_html
-from tests.transcript.samples import HOSTILE_TEXTS
+from tests.support import debate_scripts as table
+from tests.support.safe_html import parse_safe_html
+from tests.support.transcript_samples import HOSTILE_TEXTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,7 +51,7 @@ def join_parts(parts: list[Any]) -> tuple[str, list[tuple[str, list[str]]]]:
 
 
 @pytest.mark.parametrize("mode", MODE_BODIES, ids=lambda mode: mode["mode"])
-async def test_the_parts_of_a_prompt_joined_are_the_prompt_in_every_mode(
+async def test_joined_prompt_parts_equal_prompt_in_every_mode(
     api_client: ApiClient, mode: dict[str, Any]
 ) -> None:
     opened = await api_client.create_finished_discussion(
@@ -82,7 +82,7 @@ async def test_the_parts_of_a_prompt_joined_are_the_prompt_in_every_mode(
     assert ("own" in origins) or mode["mode"] == "directed"
 
 
-async def test_files_and_references_are_parts_of_their_own(api_client: ApiClient) -> None:
+async def test_files_and_references_are_separate_prompt_parts(api_client: ApiClient) -> None:
     await api_client.create_finished_discussion("lab/quick", title="On parts")
     notes = await api_client.upload_file("notes.txt", b"A stool has three legs.")
     cat = await api_client.upload_file("cat.png", b"\x89PNG\r\n\x1a\n\0")
@@ -123,7 +123,7 @@ def sort_by_id(messages: list[Any]) -> list[Any]:
     return sorted(messages, key=lambda message: message["id"])
 
 
-async def test_a_debate_is_told_with_all_answers_and_its_minutes(api_client: ApiClient) -> None:
+async def test_debate_transcript_contains_all_answers_and_debate_report(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion(
         *DEBATERS[:2], "lab/unauthorized", "lab/perhaps", mode="debate", message="Split?"
     )
@@ -164,7 +164,7 @@ async def test_a_debate_is_told_with_all_answers_and_its_minutes(api_client: Api
     )
 
 
-async def test_a_lesson_is_told_with_its_board(api_client: ApiClient) -> None:
+async def test_lesson_transcript_contains_whiteboard(api_client: ApiClient) -> None:
     body = {
         "mode": "directed",
         "message": "Why are the sums of odd numbers squares?",
@@ -182,7 +182,7 @@ async def test_a_lesson_is_told_with_its_board(api_client: ApiClient) -> None:
     assert any(words.startswith("On the board: ") for words in page.texts("p", "acts"))
 
 
-async def test_whatever_is_said_is_only_text_in_the_page(api_client: ApiClient) -> None:
+async def test_html_transcript_escapes_hostile_text(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion(
         "scripted/echo", message="\n\n".join(HOSTILE_TEXTS).replace("\0", "")
     )
@@ -191,7 +191,7 @@ async def test_whatever_is_said_is_only_text_in_the_page(api_client: ApiClient) 
     assert page.count("<script") == 0
 
 
-async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(api_client: ApiClient) -> None:
+async def test_transcript_of_active_discussion_contains_all_pages(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick", "lab/other", message="0")
     discussion = opened["discussion"]["id"]
     for number in range(1, 20):
@@ -206,7 +206,9 @@ async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(api_cli
     await api_client.server.run_events(live)
 
 
-async def test_a_discussion_of_many_pages_is_told_as_it_was_revised(api_client: ApiClient) -> None:
+async def test_transcript_of_many_pages_contains_retries_edits_and_regenerations(
+    api_client: ApiClient,
+) -> None:
     opened = await api_client.create_finished_discussion(
         "lab/shy-transcript", "lab/quick", mode="parallel", message="0"
     )

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from moot.types.evaluations import MAX_IMPROVEMENT_ROUNDS
-from tests.databases import SLOW_ON_POSTGRES, migrated_database_url
-from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
+from tests.support.databases import SLOW_ON_POSTGRES, migrated_database_url
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
 
 ASSERTIONS = "It gives a reason.\nIt names a source."
 
@@ -72,7 +72,7 @@ async def count_calls(server: MootServer) -> Counter[str]:
     return Counter({row["key"]: row["calls"] for row in rows if row["key"] != "title"})
 
 
-async def test_from_an_assertion_that_fails_to_an_answer_that_passes(server: MootServer) -> None:
+async def test_failed_assertion_is_improved_accepted_and_undone(server: MootServer) -> None:
     before = await count_calls(server)
     trial = await create_evaluation(server, "scripted/scholar")
     assert [one["passed"] for one in trial["verdicts"]] == [True, False]
@@ -90,7 +90,7 @@ async def test_from_an_assertion_that_fails_to_an_answer_that_passes(server: Moo
     assert await count_calls(server) - before == {"answer": 2, "assertion": 2, "improvement": 2}
 
 
-async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(server: MootServer) -> None:
+async def test_finished_improvement_rounds_survive_disconnect_and_server_kill(server: MootServer) -> None:
     trial = await create_evaluation(server, "scripted/steady")  # which never names a source
     path = f"/api/trials/{trial['id']}"
     await wait_for_round_end(server, trial["id"])
@@ -111,7 +111,7 @@ async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(serv
     assert (refused.status, "better" in refused.body["detail"]) == (409, True)
 
 
-async def test_a_second_call_is_refused_and_the_first_goes_on(server: MootServer) -> None:
+async def test_second_improve_call_conflicts_while_first_continues(server: MootServer) -> None:
     trial = await create_evaluation(server, "scripted/steady")
     async with aclosing(stream_improvement(server, trial["id"])) as events:
         assert (await anext(events))["type"] == "improving"

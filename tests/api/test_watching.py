@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.journey import LONG_ANSWER, ApiClient, ended_turn, participant_text
-from tests.serving import SERVER_TIMEOUT_SECONDS, ServerSentEvent
+from tests.api.api_client import LONG_ANSWER, ApiClient, ended_turn, participant_text
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS, ServerSentEvent
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -68,7 +68,7 @@ async def open_stream(
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def test_every_run_of_a_discussion_comes_in_one_stream_as_in_its_own(api_client: ApiClient) -> None:
+async def test_discussion_stream_contains_same_events_as_run_streams(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick")
     discussion, first = opened["discussion"]["id"], opened["run"]["id"]
     async with open_stream(api_client, discussion) as page:
@@ -85,7 +85,7 @@ async def test_every_run_of_a_discussion_comes_in_one_stream_as_in_its_own(api_c
     assert not {first, elsewhere} & page.runs.keys()
 
 
-async def test_a_run_that_is_interrupted_and_the_one_after_it_come_side_by_side(
+async def test_discussion_stream_contains_interrupted_run_and_next_run(
     api_client: ApiClient,
 ) -> None:
     opened = await api_client.create_discussion("lab/long")
@@ -102,7 +102,7 @@ async def test_a_run_that_is_interrupted_and_the_one_after_it_come_side_by_side(
         assert LONG_ANSWER.startswith(participant_text(page.runs[run], "alpha"))
 
 
-async def test_a_page_that_comes_and_goes_misses_nothing_and_gets_nothing_twice(
+async def test_reconnects_to_discussion_stream_miss_and_repeat_no_event(
     api_client: ApiClient,
 ) -> None:
     opened = await api_client.create_discussion("lab/even", "lab/even", mode="parallel")
@@ -116,7 +116,7 @@ async def test_a_page_that_comes_and_goes_misses_nothing_and_gets_nothing_twice(
     assert page.runs[run] == await api_client.server.run_events(run)
 
 
-async def test_a_run_that_is_tried_again_goes_on_in_the_same_stream(api_client: ApiClient) -> None:
+async def test_retried_run_continues_in_same_discussion_stream(api_client: ApiClient) -> None:
     opened = await api_client.create_discussion("lab/quick", "lab/unauthorized", mode="parallel")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     page = DiscussionStream()
@@ -134,7 +134,7 @@ async def test_a_run_that_is_tried_again_goes_on_in_the_same_stream(api_client: 
     assert participant_text(events, "beta") == "Square tables."
 
 
-async def test_a_number_that_never_was_is_answered_with_a_resync_of_that_run(api_client: ApiClient) -> None:
+async def test_unknown_event_cursor_is_answered_with_resync_of_that_run(api_client: ApiClient) -> None:
     opened = await api_client.create_finished_discussion("lab/quick")
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     page = DiscussionStream()

@@ -16,9 +16,9 @@ from moot.settings import Settings, data_folder
 from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.types.errors import BadSettings, DatabaseUnavailable, UsageError
-from tests.databases import SLOW_ON_POSTGRES, DatabaseKind, database_url, open_migrated_database
-from tests.server.talking import ENCRYPTION_SECRET
-from tests.store.hashing import fast_password_hashing  # noqa: F401 - a fixture
+from tests.support.app_fixture import ENCRYPTION_SECRET
+from tests.support.databases import SLOW_ON_POSTGRES, DatabaseKind, database_url, open_migrated_database
+from tests.support.fast_passwords import fast_password_hashing  # noqa: F401 - a fixture
 from web.api_types import STRUCTS
 
 ADDRESS = "http://127.0.0.1:8642/"
@@ -49,7 +49,7 @@ async def anonymous_status(services: Services, settings: Settings, *, loopback: 
         (Settings(hosts=("moot.example",), auth="local"), True, 200),
     ],
 )
-async def test_only_the_user_of_this_machine_needs_no_login(
+async def test_login_is_required_except_for_local_user(
     tmp_path: Path, settings: Settings, loopback: bool, status: int
 ) -> None:
     async with (
@@ -59,7 +59,7 @@ async def test_only_the_user_of_this_machine_needs_no_login(
         assert await anonymous_status(house, settings, loopback=loopback) == status
 
 
-async def test_others_are_never_served_without_accounts(tmp_path: Path) -> None:
+async def test_build_asgi_app_rejects_public_address_without_accounts(tmp_path: Path) -> None:
     settings = Settings(auth="local")
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
@@ -69,7 +69,7 @@ async def test_others_are_never_served_without_accounts(tmp_path: Path) -> None:
             await house.build_asgi_app(settings, loopback=False)
 
 
-async def test_where_accounts_are_needed_and_there_is_none_it_is_said_how_to_make_one(
+async def test_build_asgi_app_warns_when_accounts_are_required_but_none_exist(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(auth="accounts")
@@ -117,9 +117,7 @@ async def wait_for_persona_uses(services: Services, persona: str, uses: int) -> 
 
 
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(
-    kind: DatabaseKind, data_home: Path
-) -> None:
+async def test_open_services_answers_and_counts_persona_uses(kind: DatabaseKind, data_home: Path) -> None:
     async with (
         database_url(kind, data_home) as url,
         open_services(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
@@ -134,7 +132,7 @@ async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(
         await house.shutdown_services()
 
 
-async def test_a_file_is_held_by_one_house(data_home: Path) -> None:
+async def test_open_services_rejects_database_file_in_use(data_home: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}")
     async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
         with pytest.raises(BadSettings, match="Another moot serve uses"):
@@ -143,7 +141,7 @@ async def test_a_file_is_held_by_one_house(data_home: Path) -> None:
         await house.shutdown_services()
 
 
-async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_services_reject_unknown_fallback_model(tmp_path: Path) -> None:
     settings = Settings(fallback={"scripted/echo": ("antropic/claude",)})
     async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"fallback of scripted/echo.*Did you mean anthropic"):
@@ -151,14 +149,14 @@ async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path
                 pytest.fail("it was built")
 
 
-async def test_a_clerk_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_services_reject_unknown_task_model(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
             async with make_services(database, Settings(clerk="antropic/claude")):
                 pytest.fail("it was built")
 
 
-async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data_home: Path) -> None:
+async def test_shutdown_cancels_pending_title_requests(data_home: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{data_home / 'moot.db'}", clerk="scripted/silence")
     async with open_services(settings, ENVIRONMENT, ADDRESS) as house:
         await run_discussion(house, None)
@@ -167,9 +165,9 @@ async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data_home: Pat
     assert house.titles._tasks == {}
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("data_home")
 @pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
-async def test_on_a_database_of_many_the_secret_is_asked_for(
+async def test_open_services_warns_about_missing_secret_on_postgres(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
@@ -189,7 +187,7 @@ async def test_on_a_database_of_many_the_secret_is_asked_for(
     assert ("MOOT_SECRET" in caplog.text) is warned
 
 
-async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as_left_when_it_leaves(
+async def test_services_on_postgres_hold_lock_file_and_deregister_worker_on_shutdown(
     data_home: Path,
 ) -> None:
     async with (
@@ -207,7 +205,7 @@ async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as
     assert not shown.exists()
 
 
-def test_no_field_of_a_body_is_called_like_a_part() -> None:
+def test_no_request_field_has_name_of_route_dependency() -> None:
     """Litestar takes such a field for the part, and a mistake in it for ours."""
     fields = {
         field.encode_name

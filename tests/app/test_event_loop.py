@@ -11,16 +11,16 @@ async def running_loop_module() -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
-def test_a_command_runs_on_uvloop() -> None:
+def test_run_coroutine_uses_uvloop() -> None:
     assert event_loop.run_coroutine(running_loop_module()).startswith("uvloop")
 
 
-def test_where_there_is_no_uvloop_the_usual_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_coroutine_uses_asyncio_loop_without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvloop", None)
     assert event_loop.run_coroutine(running_loop_module()).startswith("asyncio")
 
 
-def test_an_error_of_the_command_comes_through() -> None:
+def test_run_coroutine_propagates_exception() -> None:
     async def raise_error() -> int:
         raise LookupError("round table")
 

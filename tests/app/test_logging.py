@@ -26,7 +26,7 @@ def make_record(
     return made
 
 
-def test_programs_are_told_one_object_a_line() -> None:
+def test_json_formatter_writes_one_object_per_line() -> None:
     line = JsonFormatter().format(make_record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
     assert "\n" not in line
     assert json.loads(line) == {
@@ -39,7 +39,7 @@ def test_programs_are_told_one_object_a_line() -> None:
     }
 
 
-def test_an_error_comes_with_its_trace() -> None:
+def test_formatters_include_traceback() -> None:
     told = json.loads(JsonFormatter().format(make_record("it failed", error=ValueError("why"))))
     assert told["trace"] == "ValueError: why"
     assert TerminalFormatter().format(make_record("it failed", error=ValueError("why"))) == (
@@ -47,16 +47,16 @@ def test_an_error_comes_with_its_trace() -> None:
     )
 
 
-def test_what_has_no_json_of_its_own_is_told_in_its_words() -> None:
+def test_json_formatter_converts_unserializable_values_to_text() -> None:
     assert json.loads(JsonFormatter().format(make_record("x", where=ValueError("there"))))["where"] == "there"
 
 
-def test_people_are_told_in_a_short_line() -> None:
+def test_terminal_formatter_writes_short_line() -> None:
     line = TerminalFormatter().format(make_record("a run failed", run="run_1", seconds=2))
     assert line == "moot: warning: a run failed (run=run_1 seconds=2)"
 
 
-def test_nothing_that_is_logged_steers_a_terminal() -> None:
+def test_terminal_formatter_escapes_control_characters() -> None:
     line = TerminalFormatter().format(make_record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
     assert line.isprintable()
 
@@ -74,7 +74,7 @@ def root_logger() -> Iterator[logging.Logger]:
         logging.getLogger(name).setLevel(before)
 
 
-def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
+def test_configure_logging_writes_to_stderr_and_silences_libraries(
     root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs.configure_logging()
@@ -86,7 +86,7 @@ def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
     assert [json.loads(line)["message"] for line in err.splitlines()] == ["we are up", "look here"]
 
 
-def test_somebody_at_a_terminal_reads_lines_for_people(
+def test_configure_logging_uses_terminal_formatter_on_terminal(
     root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

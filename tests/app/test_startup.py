@@ -22,13 +22,13 @@ async def app(scope: Any, _: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": f"the app at {scope['path']}".encode()})
 
 
-async def test_while_the_rest_is_loaded_it_is_known_how_we_stand() -> None:
+async def test_startup_app_answers_health_checks_while_loading() -> None:
     gate = StartupApp()
     assert await send_request(gate, "/healthz") == (200, b"ok")
     assert await send_request(gate, "/readyz") == (503, b"loading")
 
 
-async def test_everything_else_waits_and_is_answered_when_the_app_is_there() -> None:
+async def test_startup_app_holds_requests_until_app_is_attached() -> None:
     gate = StartupApp()
     waiting = [asyncio.create_task(send_request(gate, f"/{place}")) for place in range(3)]
     await asyncio.sleep(0)
@@ -39,13 +39,13 @@ async def test_everything_else_waits_and_is_answered_when_the_app_is_there() -> 
     ]
 
 
-async def test_once_it_is_open_the_app_answers_for_itself() -> None:
+async def test_startup_app_forwards_health_checks_after_attach() -> None:
     gate = StartupApp()
     gate.attach_app(app)
     assert await send_request(gate, "/healthz") == (200, b"the app at /healthz")
 
 
-async def test_one_who_does_not_wait_takes_nobody_else_along() -> None:
+async def test_cancelled_request_does_not_affect_waiting_requests() -> None:
     gate = StartupApp()
     leaves, stays = (asyncio.create_task(send_request(gate, "/x")) for _ in range(2))
     await asyncio.sleep(0)
@@ -55,7 +55,7 @@ async def test_one_who_does_not_wait_takes_nobody_else_along() -> None:
     assert (await stays)[0] == 200
 
 
-async def test_who_waits_for_a_server_that_cannot_start_is_sent_away() -> None:
+async def test_reject_requests_answers_waiting_requests_with_503() -> None:
     gate, sent = StartupApp(), []
 
     async def send(message: Any) -> None:

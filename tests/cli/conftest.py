@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.api.debating import DEBATER_SCRIPTS
-from tests.cli.process import MootCli
+from tests.support.debate_scripts import DEBATER_SCRIPTS
+from tests.support.moot_process import MootCli
 
 SCRIPTS = """\
 [quick]

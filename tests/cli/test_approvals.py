@@ -10,7 +10,7 @@ from moot.types.errors import UsageError
 from moot.types.events import ApprovalGiven, ApprovalWanted, Event, RunStarted, ToolCalled
 from moot.types.participants import Participant
 from moot.types.tools import ApprovalDecision
-from tests.terminal.dialogue import turn_ended
+from tests.support.run_events import turn_ended
 
 RUN_STARTED = RunStarted(participants=(Participant("alpha", "Alpha", "scripted/writer"),))
 CALL_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
@@ -61,7 +61,7 @@ class DecisionRecorder:
         return ApprovalPrompts(terminal, self.submit_decision, self.notices.put_nowait, "http://here/d/dis_1")
 
 
-async def test_a_call_that_waits_is_asked_about_and_the_answer_is_sent(terminal_user: TerminalUser) -> None:
+async def test_approval_prompts_ask_on_terminal_and_submit_decision(terminal_user: TerminalUser) -> None:
     house = DecisionRecorder()
     async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
@@ -70,7 +70,7 @@ async def test_a_call_that_waits_is_asked_about_and_the_answer_is_sent(terminal_
         assert await house.decisions.get() == ("call_1", "always")
 
 
-async def test_what_is_neither_yes_nor_no_is_asked_about_once_more(terminal_user: TerminalUser) -> None:
+async def test_request_decision_repeats_prompt_after_invalid_answer(terminal_user: TerminalUser) -> None:
     async with asyncio.timeout(60):
         asking = asyncio.create_task(terminal_user.terminal.request_decision("Alpha", "notes/write", "{}"))
         await terminal_user.wait_for_output("or always: ")
@@ -80,7 +80,7 @@ async def test_what_is_neither_yes_nor_no_is_asked_about_once_more(terminal_user
         assert await asking == "allow"
 
 
-async def test_where_nobody_sits_it_is_said_where_the_answer_is_given() -> None:
+async def test_approval_prompts_print_page_url_without_terminal() -> None:
     house = DecisionRecorder()
     async with asyncio.timeout(60), house.make_prompts(None) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
@@ -88,7 +88,7 @@ async def test_where_nobody_sits_it_is_said_where_the_answer_is_given() -> None:
     assert said == "Alpha wants to call notes/write, and waits for consent: give it at http://here/d/dis_1."
 
 
-async def test_what_was_answered_already_is_not_asked() -> None:
+async def test_approval_prompts_skip_resolved_calls() -> None:
     house = DecisionRecorder()
     async with house.make_prompts(None) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED, APPROVAL_RESOLVED])
@@ -97,7 +97,9 @@ async def test_what_was_answered_already_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize("over", [APPROVAL_RESOLVED, turn_ended("alpha")])
-async def test_a_question_that_is_over_is_taken_back(terminal_user: TerminalUser, over: Event) -> None:
+async def test_approval_prompt_is_cancelled_when_call_is_resolved_or_turn_ends(
+    terminal_user: TerminalUser, over: Event
+) -> None:
     house = DecisionRecorder()
     async with asyncio.timeout(60), house.make_prompts(terminal_user.terminal) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
@@ -107,7 +109,7 @@ async def test_a_question_that_is_over_is_taken_back(terminal_user: TerminalUser
     assert house.decisions.empty()
 
 
-async def test_an_answer_that_comes_too_late_is_told(terminal_user: TerminalUser) -> None:
+async def test_approval_prompts_report_rejected_late_decision(terminal_user: TerminalUser) -> None:
     said: asyncio.Queue[str] = asyncio.Queue()
 
     async def reject_decision(call_id: str, decision: ApprovalDecision) -> None:

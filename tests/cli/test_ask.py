@@ -29,7 +29,7 @@ from moot.types.events import (
     TurnEnded,
     TurnStatus,
 )
-from tests.api.debating import (
+from tests.support.debate_scripts import (
     AGREEMENT_PROMPT,
     CHANGED_TO_YES,
     NO,
@@ -40,7 +40,7 @@ from tests.api.debating import (
     TASK_ANSWERS,
     YES,
 )
-from tests.cli.process import (
+from tests.support.moot_process import (
     MOOT_SCRIPT,
     TIMEOUT_SECONDS,
     UNREACHABLE_URL,
@@ -49,28 +49,28 @@ from tests.cli.process import (
     read_until_eof,
     usage_error_text,
 )
-from tests.taking import API_KEY, ProviderServerSetup
-from tests.terminal.dialogue import turn_ended
-from tests.tools.servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
+from tests.support.run_events import turn_ended
+from tests.support.tool_servers import TOOL_CALLING_SCRIPTS, TOOL_SERVER_COMMAND
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 decode = msgspec.json.Decoder(Event).decode
 
 
 class TestOneModel:
-    def test_standard_output_is_the_answer_and_a_newline(self, moot: MootCli) -> None:
+    def test_stdout_is_answer_with_newline(self, moot: MootCli) -> None:
         done = moot("ask", "What is a moot?", "-m", "scripted/echo")
         assert (done.returncode, done.stdout, done.stderr) == (0, "What is a moot?\n", "")
 
-    def test_what_is_piped_in_goes_along(self, moot: MootCli) -> None:
+    def test_piped_input_is_sent_with_question(self, moot: MootCli) -> None:
         done = moot("ask", "How many lines?", "-m", "scripted/echo", stdin="one\ntwo\n")
         assert done.stdout == "Standard input:\n```\none\ntwo\n```\n\nHow many lines?\n"
 
-    def test_what_is_piped_in_may_be_the_question(self, moot: MootCli) -> None:
+    def test_piped_input_is_question_when_none_is_given(self, moot: MootCli) -> None:
         done = moot("ask", "-m", "scripted/echo", stdin="What is a moot?")
         assert (done.returncode, done.stdout) == (0, "What is a moot?\n")
 
-    async def test_a_question_in_another_encoding_can_be_sent(
+    async def test_question_in_invalid_utf8_is_repaired(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         moot.write_file(
@@ -80,12 +80,12 @@ class TestOneModel:
         done = await asyncio.to_thread(moot, "ask", latin, "-m", "lab/echo")
         assert (done.returncode, done.stdout, done.stderr) == (0, "Gr\ufffd\ufffde\n", "")
 
-    def test_a_file_goes_along(self, moot: MootCli) -> None:
+    def test_file_is_sent_with_question(self, moot: MootCli) -> None:
         notes = moot.write_file("folder/notes.txt", "Everyone sees everyone.\n")
         done = moot("ask", "Who sees whom?", "-f", str(notes), "-m", "scripted/echo")
         assert done.stdout == "notes.txt:\n```\nEveryone sees everyone.\n```\n\nWho sees whom?\n"
 
-    def test_usage_is_told_beside_the_answer(self, moot: MootCli) -> None:
+    def test_usage_is_printed_to_stderr(self, moot: MootCli) -> None:
         done = moot("ask", "What is a moot?", "-m", "scripted/no_usage", "--usage")
         assert done.stdout == f"{SAMPLE_ANSWER}\n"
         assert re.fullmatch(
@@ -93,19 +93,19 @@ class TestOneModel:
             done.stderr,
         )
 
-    def test_a_failure_is_told_and_the_exit_code_says_so(self, moot: MootCli) -> None:
+    def test_failure_is_reported_with_exit_code_1(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/unauthorized")
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
             "moot: Key rejected for scripted (HTTP 401). Check the key and what it may be used for.\n"
         )
 
-    def test_what_helps_the_second_time_is_asked_again(self, moot: MootCli) -> None:
+    def test_retryable_failure_is_retried(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/flaky")
         assert (done.returncode, done.stdout) == (0, f"{SAMPLE_ANSWER}\n")
         assert done.stderr.endswith("Trying again.\n")
 
-    def test_an_answer_that_breaks_off_is_kept_and_called_incomplete(self, moot: MootCli) -> None:
+    def test_interrupted_answer_is_kept_and_reported_as_incomplete(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/reset")
         assert SAMPLE_ANSWER.startswith(done.stdout.rstrip("\n"))
         assert len(done.stdout) > 10
@@ -113,7 +113,7 @@ class TestOneModel:
 
 
 class TestSeveralModels:
-    def test_answers_are_labelled_and_in_the_order_of_asking(self, scripted_moot: MootCli) -> None:
+    def test_answers_are_labelled_in_request_order(self, scripted_moot: MootCli) -> None:
         done = scripted_moot(
             "ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick"
         )
@@ -130,7 +130,7 @@ Round tables.
 
 """)
 
-    def test_one_that_fails_does_not_harm_the_others(self, moot: MootCli) -> None:
+    def test_failed_model_does_not_affect_others(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/echo", "-m", "scripted/forbidden", "-m", "scripted/echo")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
@@ -145,13 +145,13 @@ hi
 
 """)
 
-    def test_where_all_fail_the_exit_code_says_so(self, moot: MootCli) -> None:
+    def test_exit_code_is_1_when_all_models_fail(self, moot: MootCli) -> None:
         done = moot("ask", "hi", "-m", "scripted/unauthorized", "-m", "scripted/forbidden", "--usage")
         assert done.returncode == 1
         assert done.stdout.count("[failed: Key rejected for scripted") == 2
         assert done.stderr.count(" in, ") == 2
 
-    def test_json_is_every_event_one_a_line(self, moot: MootCli) -> None:
+    def test_json_output_has_one_event_per_line(self, moot: MootCli) -> None:
         done = moot("ask", "A question", "-m", "scripted/echo", "-m", "scripted/unauthorized", "--json")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert (done.returncode, done.stderr) == (0, "")
@@ -168,7 +168,7 @@ hi
 class TestConsensus:
     MODELS = ("--mode", "consensus", "-m", "scripted/quick", "-m", "scripted/other")
 
-    def test_they_speak_in_turn_round_after_round(self, scripted_moot: MootCli) -> None:
+    def test_participants_speak_in_turn_in_every_round(self, scripted_moot: MootCli) -> None:
         done = scripted_moot("ask", "hi", *self.MODELS)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
@@ -190,14 +190,14 @@ Square tables.
 
 """)
 
-    def test_each_hears_what_the_others_said(self, moot: MootCli) -> None:
+    def test_participant_sees_earlier_answers(self, moot: MootCli) -> None:
         moot.write_file("heard.toml", '[first]\nanswer = "Round."\n[second]\nanswer = "I heard: {question}"')
         moot.write_file("moot.toml", '[providers.scripted]\nscript = "heard.toml"\n')
         models = ("-m", "scripted/first", "-m", "scripted/second")
         done = moot("ask", "hi", "--mode", "consensus", "--rounds", "1", *models)
         assert done.stdout.endswith("I heard: hi\n\nAlpha said:\n\nRound.\n\n")
 
-    def test_json_names_the_round_of_every_turn(self, scripted_moot: MootCli) -> None:
+    def test_json_output_has_round_of_every_turn(self, scripted_moot: MootCli) -> None:
         done = scripted_moot("ask", "hi", *self.MODELS, "--json", "--rounds", "3")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -205,7 +205,7 @@ Square tables.
         turns = [(event.round, event.participant) for event in events if isinstance(event, TurnEnded)]
         assert turns == [(round_, who) for round_ in range(3) for who in ("alpha", "beta")]
 
-    def test_one_that_fails_is_passed_over(self, moot: MootCli) -> None:
+    def test_failed_participant_is_skipped(self, moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/echo")
         done = moot("ask", "hi", "--mode", "consensus", *models, "--usage")
         assert done.returncode == 0
@@ -213,7 +213,7 @@ Square tables.
         assert done.stdout.count("=== Beta · scripted/echo ===\n") == 2
         assert "Beta · scripted/echo: 2 turns, " in done.stderr
 
-    def test_on_a_terminal_it_is_a_conversation(self, scripted_moot: MootCli) -> None:
+    def test_terminal_output_is_in_speaking_order(self, scripted_moot: MootCli) -> None:
         shown, code = run_on_terminal(scripted_moot, "ask", "hi", *self.MODELS)
         assert code == 0
         words = ("round 1", "Alpha · ", "Round tables.", "Beta · ", "Square tables.", "round 2")
@@ -225,7 +225,7 @@ Square tables.
 class TestDebate:
     MODELS = ("--mode", "debate", "-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/perhaps")
 
-    def test_all_answer_all_think_again_and_the_lead_sums_up(self, debate_moot: MootCli) -> None:
+    def test_stages_and_report_are_printed_in_order(self, debate_moot: MootCli) -> None:
         done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
         assert (done.returncode, done.stderr) == (0, "")
         said, _, minutes = done.stdout.partition("--- Minutes ---\n")
@@ -254,7 +254,7 @@ class TestDebate:
             assert f"\n{line}\n" in minutes
         assert minutes.count("\nRank ") == 3
 
-    def test_on_a_terminal_the_minutes_are_a_table(self, debate_moot: MootCli) -> None:
+    def test_terminal_output_shows_debate_report_as_table(self, debate_moot: MootCli) -> None:
         shown, code = run_on_terminal(debate_moot, "ask", "Shall we split it?", *self.MODELS)
         assert code == 0
         words = (
@@ -270,7 +270,7 @@ class TestDebate:
         assert places == sorted(places)
         assert re.search(r"Gamma +Wait\. +Split\. +changed", shown)
 
-    def test_json_is_every_event(self, debate_moot: MootCli) -> None:
+    def test_json_output_has_every_event(self, debate_moot: MootCli) -> None:
         done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--json")
         events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
         assert [event.stage for event in events if isinstance(event, StageStarted)] == [
@@ -281,7 +281,7 @@ class TestDebate:
         assert sum(isinstance(event, BallotCast) for event in events) == 3
         assert sum(isinstance(event, SummaryMade) for event in events) == 1
 
-    def test_usage_counts_the_minutes_too(self, debate_moot: MootCli) -> None:
+    def test_usage_includes_debate_report_calls(self, debate_moot: MootCli) -> None:
         done = debate_moot("ask", "Shall we split it?", *self.MODELS, "--usage")
         starts = [line.partition(": ")[2].partition(":")[0] for line in done.stderr.splitlines()]
         assert starts == [
@@ -295,21 +295,21 @@ class TestDebate:
         ]
         assert "In all: 12 calls, " in done.stderr
 
-    def test_a_lead_that_fails_is_replaced_and_its_reason_shown(self, debate_moot: MootCli) -> None:
+    def test_failed_lead_is_replaced_and_its_error_shown(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/yes", "-m", "scripted/no")
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models)
         assert done.returncode == 0
         assert done.stdout.count("[failed: Key rejected for scripted") == 1
         assert "moot: Alpha dropped out: Beta sums up instead.\n" in done.stderr
 
-    def test_where_all_fail_each_says_why(self, moot: MootCli) -> None:
+    def test_each_error_is_shown_when_all_participants_fail(self, moot: MootCli) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/unauthorized")
         done = moot("ask", "hi", "--mode", "debate", *models)
         assert done.returncode == 1
         assert done.stdout.count("[failed: Key rejected for scripted") == 2
         assert "Minutes" not in done.stdout
 
-    def test_where_they_agree_the_gate_skips_the_debate(self, debate_moot: MootCli) -> None:
+    def test_skip_if_agreed_skips_debate_when_answers_agree(self, debate_moot: MootCli) -> None:
         same = {
             "answer": "Split it.",
             "when": {**TASK_ANSWERS, AGREEMENT_PROMPT: '{"agree": true, "reason": "All say split."}'},
@@ -324,22 +324,22 @@ class TestDebate:
     @pytest.mark.parametrize(
         "rule", [("--quorum", "2"), pytest.param(("--deadline", "3"), marks=pytest.mark.slow)]
     )
-    def test_nobody_waits_for_the_slow(self, debate_moot: MootCli, rule: tuple[str, str]) -> None:
+    def test_quorum_or_deadline_drops_slow_participant(
+        self, debate_moot: MootCli, rule: tuple[str, str]
+    ) -> None:
         models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
         assert "=== Gamma · scripted/silence ===\n[failed: It was too slow" in done.stdout
         assert "Position of Gamma: no answer" in done.stdout
 
-    def test_where_all_are_too_slow_it_has_failed(self, debate_moot: MootCli) -> None:
+    def test_run_fails_when_all_participants_miss_deadline(self, debate_moot: MootCli) -> None:
         models = ("-m", "scripted/silence", "-m", "scripted/silence")
         done = debate_moot("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "0.1")
         assert done.returncode == 1
         assert done.stdout.count("was not waited for") == 2
 
-    def test_weak_models_leave_a_synthesis_and_the_reason_why_there_is_no_more(
-        self, scripted_moot: MootCli
-    ) -> None:
+    def test_debate_ends_with_synthesis_when_summary_cannot_be_parsed(self, scripted_moot: MootCli) -> None:
         done = scripted_moot("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
         assert "There is no summary from scripted/quick." in done.stderr
@@ -363,7 +363,7 @@ when = { "ask the one question" = "How much is left?", "have just answered" = "W
         moot.write_file("moot.toml", '[providers.scripted]\nscript = "advisors.toml"\n')
         return moot
 
-    def test_at_first_they_ask(self, advisors_moot: MootCli) -> None:
+    def test_advisors_ask_questions_first(self, advisors_moot: MootCli) -> None:
         done = advisors_moot("ask", "I am tired.", *self.MODELS)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == snapshot("""\
@@ -377,7 +377,7 @@ Since when?
 
 """)
 
-    def test_they_may_speak_freely_talk_to_each_other_and_one_sums_up(self, advisors_moot: MootCli) -> None:
+    def test_early_zero_with_cross_talk_and_synthesis_prints_all_stages(self, advisors_moot: MootCli) -> None:
         done = advisors_moot(
             "ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis"
         )
@@ -406,13 +406,13 @@ Rest, then go on.
 
 """)
 
-    def test_on_a_terminal_nobody_keeps_minutes(self, advisors_moot: MootCli) -> None:
+    def test_terminal_output_has_no_debate_report(self, advisors_moot: MootCli) -> None:
         shown, code = run_on_terminal(advisors_moot, "ask", "hi", *self.MODELS, "--early", "0", "--synthesis")
         assert code == 0
         assert "Rest, then go on." in shown
         assert "minutes" not in shown
 
-    def test_one_advisor_is_enough(self, advisors_moot: MootCli) -> None:
+    def test_single_advisor_is_allowed(self, advisors_moot: MootCli) -> None:
         done = advisors_moot(
             "ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk"
         )
@@ -429,7 +429,7 @@ class TestSystemPrompt:
         return moot
 
     @pytest.mark.parametrize("mode", [(), ("--mode", "parallel")])
-    def test_each_is_asked_as_if_it_were_alone(
+    def test_independent_answers_have_empty_system_prompt(
         self, system_prompt_moot: MootCli, mode: tuple[str, ...]
     ) -> None:
         done = system_prompt_moot(
@@ -437,11 +437,11 @@ class TestSystemPrompt:
         )
         assert done.stdout == "=== Alpha · scripted/one ===\n[]\n\n=== Beta · scripted/two ===\n[]\n\n"
 
-    def test_system_is_sent_as_it_is(self, system_prompt_moot: MootCli) -> None:
+    def test_system_option_is_sent_unchanged(self, system_prompt_moot: MootCli) -> None:
         done = system_prompt_moot("ask", "hi", "-m", "scripted/one", "--system", "You are {a} carpenter.")
         assert done.stdout == "[You are {a} carpenter.]\n"
 
-    def test_at_a_round_table_it_comes_before_who_is_there(self, system_prompt_moot: MootCli) -> None:
+    def test_consensus_prepends_system_option_to_introduction(self, system_prompt_moot: MootCli) -> None:
         table = ("-m", "scripted/one", "-m", "scripted/two", "--mode", "consensus")
         done = system_prompt_moot("ask", "hi", *table, "--system", "You are a carpenter.")
         assert "[You are a carpenter.\n\nYou are Alpha, at a round table with Beta" in done.stdout
@@ -494,10 +494,12 @@ class TestInvalidInput:
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
-    def test_one_line_names_the_fix(self, moot: MootCli, arguments: tuple[str, ...], fix: str) -> None:
+    def test_error_is_one_line_that_names_the_fix(
+        self, moot: MootCli, arguments: tuple[str, ...], fix: str
+    ) -> None:
         assert fix in usage_error_text(moot(*arguments))
 
-    def test_a_file_that_a_model_cannot_read_is_refused_before_anything_is_sent(self, moot: MootCli) -> None:
+    def test_file_that_model_cannot_read_is_rejected_before_request(self, moot: MootCli) -> None:
         (moot.folder / "notes.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
         models = ("-m", "scripted/echo", "-m", "deepseek/deepseek-chat")
         done = moot("ask", "hi", "-f", "notes.txt", *models, DEEPSEEK_API_KEY=API_KEY)
@@ -506,7 +508,7 @@ class TestInvalidInput:
             "leave the file out or choose another model."
         )
 
-    def test_what_is_piped_in_must_be_text(self, moot: MootCli) -> None:
+    def test_binary_piped_input_is_rejected(self, moot: MootCli) -> None:
         (moot.folder / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n")
         with (moot.folder / "cat.png").open("rb") as picture:
             process = moot.start_process("ask", "hi", "-m", "scripted/echo", stdin=picture.fileno())
@@ -515,7 +517,7 @@ class TestInvalidInput:
         assert (running.returncode, out) == (2, b"")
         assert err == b"moot: Standard input is not text: attach images and PDF with --file.\n"
 
-    def test_a_provider_without_an_api_is_refused(self, moot: MootCli) -> None:
+    def test_provider_without_api_is_rejected(self, moot: MootCli) -> None:
         moot.write_file("moot.toml", "[providers.mine]\n")
         assert usage_error_text(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
 
@@ -529,7 +531,7 @@ class TestInvalidInput:
     ],
     ids=["one", "several", "json"],
 )
-def test_a_reader_may_leave(moot: MootCli, options: tuple[str, ...]) -> None:
+def test_ask_ends_quietly_when_reader_closes_pipe(moot: MootCli, options: tuple[str, ...]) -> None:
     """There is far more to write than a pipe holds, so the writer is still at it when the reader has gone."""
     with moot.start_process("ask", "hi", *options) as process:
         assert process.stdout
@@ -552,7 +554,7 @@ def run_on_terminal(moot: MootCli, *arguments: str) -> tuple[str, int]:
     return ESCAPES.sub("", written), code
 
 
-def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(scripted_moot: MootCli) -> None:
+def test_two_models_on_terminal_are_shown_in_columns_then_in_full(scripted_moot: MootCli) -> None:
     shown, code = run_on_terminal(scripted_moot, "ask", "hi", "-m", "scripted/late", "-m", "scripted/other")
     assert code == 0
     assert any(
@@ -566,7 +568,7 @@ def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(scripted
 class TestKeys:
     """A settings file may have come with a folder that somebody else made."""
 
-    async def test_a_well_known_key_does_not_follow_its_provider_to_another_host(
+    async def test_well_known_key_is_not_sent_to_changed_base_url(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         moot.write_file("moot.toml", f'[providers.openai]\nbase_url = "{provider_server.url}/v1"')
@@ -574,7 +576,7 @@ class TestKeys:
         assert "OPENAI_API_KEY belongs to api.openai.com" in usage_error_text(done)
         assert provider_server.fake_server.received_requests == []
 
-    async def test_a_well_known_key_is_not_sent_where_a_settings_file_points(
+    async def test_well_known_key_is_not_sent_to_custom_provider(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
@@ -590,7 +592,7 @@ class TestKeys:
             assert "is not sent elsewhere" in usage_error_text(done)
         assert provider_server.fake_server.received_requests == []
 
-    async def test_a_key_of_its_own_is_sent_and_never_shown(
+    async def test_custom_key_is_sent_and_never_printed(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         moot.write_file(
@@ -611,7 +613,7 @@ class TestKeys:
     "more",
     [(), *(pytest.param(more, marks=pytest.mark.slow) for more in (("--json",), ("-m", "scripted/echo")))],
 )
-def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: MootCli, more: tuple[str, ...]) -> None:
+def test_ask_ends_quietly_when_reader_closes_unbuffered_pipe(moot: MootCli, more: tuple[str, ...]) -> None:
     with subprocess.Popen(  # noqa: S603 - our own script
         [MOOT_SCRIPT, "ask", "hi", "-m", "scripted/steady", *more],
         stdin=subprocess.DEVNULL,
@@ -628,11 +630,11 @@ def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: MootCli, more: tuple[st
         assert process.stderr.read() == b""
 
 
-def test_a_file_without_end_is_refused(moot: MootCli) -> None:
+def test_endless_file_is_rejected(moot: MootCli) -> None:
     assert "larger than" in usage_error_text(moot("ask", "hi", "-m", "scripted/echo", "-f", "/dev/zero"))
 
 
-def test_a_tool_that_nobody_runs_is_told(moot: MootCli) -> None:
+def test_unavailable_tool_is_reported(moot: MootCli) -> None:
     assert "look_up" in moot("ask", "hi", "-m", "scripted/tool").stderr
 
 
@@ -655,7 +657,7 @@ def test_ask_calls_a_tool_and_shows_its_result(tool_moot: MootCli) -> None:
     assert "notes/look_up" in done.stderr
 
 
-def test_ask_does_not_call_a_tool_with_effects_when_no_person_can_allow_it(tool_moot: MootCli) -> None:
+def test_ask_skips_tool_with_effects_when_approval_is_impossible(tool_moot: MootCli) -> None:
     done = tool_moot("ask", "Note it.", "-m", "scripted/writer", "--tools", "notes")
     assert done.returncode == 0
     assert "notes/write_down has effects, and nobody is here to allow it" in done.stderr
@@ -664,7 +666,7 @@ def test_ask_does_not_call_a_tool_with_effects_when_no_person_can_allow_it(tool_
     assert not (tool_moot.folder / "notes.txt").exists()
 
 
-async def test_a_model_the_server_does_not_know_is_not_a_matter_of_content(
+async def test_unknown_model_is_not_reported_as_content_violation(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
@@ -673,7 +675,7 @@ async def test_a_model_the_server_does_not_know_is_not_a_matter_of_content(
     assert "content rules" not in done.stderr
 
 
-async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(
+async def test_folder_settings_cannot_redirect_key_of_user_settings(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     mine = '[providers.work]\napi = "openai"\nbase_url = "https://work.example/v1"\nkey_env = "WORK_KEY"'
@@ -683,7 +685,7 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(
     assert API_KEY not in [call.key for call in provider_server.fake_server.received_requests]
 
 
-async def test_a_cap_that_cannot_hold_is_called_so(
+async def test_max_cost_warns_about_models_with_unknown_price(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     moot.write_file("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{provider_server.url}/v1"')
@@ -703,7 +705,7 @@ async def test_a_cap_that_cannot_hold_is_called_so(
         ("over_cap", "stopped", "failed", 1),
     ],
 )
-def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
+def test_exit_code_is_130_only_when_user_stopped_run(
     reason: StopReason | None, status: RunStatus, turn: TurnStatus, code: int
 ) -> None:
     stop = StopSignal()
@@ -712,7 +714,7 @@ def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
     assert ask._exit_code(RunEnded(status=status), [turn_ended("alpha", status=turn)], stop) == code
 
 
-def test_a_full_disk_is_told(moot: MootCli) -> None:
+def test_full_disk_is_reported(moot: MootCli) -> None:
     with moot.start_process(
         "ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)
     ) as process:
@@ -721,7 +723,7 @@ def test_a_full_disk_is_told(moot: MootCli) -> None:
         assert process.stderr.read() == b"moot: Cannot write the answer: No space left on device.\n"
 
 
-def test_a_key_in_the_wrong_place_is_not_shown(moot: MootCli) -> None:
+def test_key_in_settings_file_is_rejected_without_printing_it(moot: MootCli) -> None:
     moot.write_file(
         "moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{UNREACHABLE_URL}"\nkey_env = "{API_KEY}"'
     )
@@ -732,12 +734,12 @@ def test_a_key_in_the_wrong_place_is_not_shown(moot: MootCli) -> None:
     assert API_KEY not in said
 
 
-def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: MootCli) -> None:
+def test_key_with_line_break_is_rejected(moot: MootCli) -> None:
     said = usage_error_text(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
     assert said == "The key in OPENAI_API_KEY has a line break or control character in it. Set it anew."
 
 
-def test_whoever_waits_for_one_answer_is_told_so(moot: MootCli) -> None:
+def test_silence_notice_is_printed_while_waiting_for_answer(moot: MootCli) -> None:
     with moot.start_process("ask", "hi", "-m", "scripted/silence", prepare=shorten_silence_notice) as process:
         assert process.stderr is not None
         told = read_until(process.stderr.fileno(), "Ctrl-C stops.\n")

@@ -46,7 +46,7 @@ def make_options(**overrides: Any) -> AskOptions:
         ({"cap": float("nan")}, "--cap must be"),
     ],
 )
-def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, Any], words: str) -> None:
+def test_validate_options_rejects_conflicting_options(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         validate_options(make_options(**given))
 
@@ -64,19 +64,19 @@ def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, 
         {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
     ],
 )
-def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
+def test_validate_options_accepts_valid_combinations(given: dict[str, Any]) -> None:
     validate_options(make_options(**given))
 
 
 class TestPlan:
-    def test_the_rules_of_a_debate_are_those_that_were_given(self) -> None:
+    def test_debate_rules_come_from_options(self) -> None:
         given = make_options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
         made = build_run_plan(given, make_participants(THREE_MODELS))
         assert made.debate == DebateOptions(lead="gamma", quorum=2, deadline=9.5, gate=True)
         assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
         assert made.lead.name == "Gamma"
 
-    def test_the_rules_of_advisors_are_those_that_were_given(self) -> None:
+    def test_advisors_rules_come_from_options(self) -> None:
         made = build_run_plan(
             make_options(mode="advisors", early=0, cross_talk=True, synthesis=True),
             make_participants(THREE_MODELS),
@@ -89,17 +89,17 @@ class TestPlan:
         )
 
     @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
-    def test_the_lead_is_named_or_counted(self, lead: str) -> None:
+    def test_lead_is_resolved_by_name_or_number(self, lead: str) -> None:
         assert (
             build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS)).lead.id
             == "beta"
         )
 
-    def test_without_a_lead_the_first_sums_up(self) -> None:
+    def test_first_participant_leads_by_default(self) -> None:
         assert build_run_plan(make_options(mode="debate"), make_participants(THREE_MODELS)).lead.id == "alpha"
 
     @pytest.mark.parametrize("lead", ["Delta", "4", "0", "b/two", ""])
-    def test_a_lead_who_is_not_there_is_refused(self, lead: str) -> None:
+    def test_unknown_lead_is_rejected(self, lead: str) -> None:
         with pytest.raises(UsageError, match=r"Name one of Alpha, Beta, Gamma, or a number from 1 to 3\."):
             build_run_plan(make_options(mode="debate", lead=lead), make_participants(THREE_MODELS))
 
@@ -111,7 +111,7 @@ class TestPlan:
             (THREE_MODELS, "consensus", "consensus", True),
         ],
     )
-    def test_only_who_speaks_with_others_is_told_of_them(
+    def test_participants_know_others_only_in_shared_modes(
         self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
     ) -> None:
         made = build_run_plan(make_options(models=models, mode=mode), make_participants(models))
@@ -130,13 +130,13 @@ class TestPlan:
             (("student", "student", "teacher"), ["student", "student", "teacher"]),
         ],
     )
-    def test_roles_are_in_the_order_of_the_models_and_else_the_first_teaches(
+    def test_roles_follow_model_order_and_first_teaches_by_default(
         self, roles: tuple[str, ...], given: list[str]
     ) -> None:
         made = build_run_plan(make_options(mode="directed", roles=roles), make_participants(THREE_MODELS))
         assert [who.role for who in made.participants] == given
 
-    def test_a_directed_discussion_has_the_turns_that_were_asked_for_or_ten(self) -> None:
+    def test_directed_mode_has_ten_turns_by_default(self) -> None:
         assert build_run_plan(
             make_options(mode="directed", turns=3), make_participants(THREE_MODELS)
         ).directed == DirectedOptions(turns=3)
@@ -144,12 +144,12 @@ class TestPlan:
             make_options(mode="directed"), make_participants(THREE_MODELS)
         ).directed == DirectedOptions(turns=10)
 
-    def test_in_other_modes_nobody_has_a_role(self) -> None:
+    def test_participants_have_no_role_in_other_modes(self) -> None:
         assert {
             who.role for who in build_run_plan(make_options(), make_participants(THREE_MODELS)).participants
         } == {None}
 
-    def test_how_to_ask_is_the_same_for_all(self) -> None:
+    def test_model_options_apply_to_all_participants(self) -> None:
         made = build_run_plan(
             make_options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."),
             make_participants(THREE_MODELS),
@@ -160,6 +160,6 @@ class TestPlan:
         assert made.personas == dict.fromkeys(("alpha", "beta", "gamma"), "Be brief.")
 
 
-def test_what_was_typed_in_another_encoding_is_mended() -> None:
+def test_repair_encoding_replaces_invalid_utf8() -> None:
     assert repair_encoding("Gr\udcfc\udcdfe") == "Gr\ufffd\ufffde"
     assert repair_encoding("Grüße") == "Grüße"

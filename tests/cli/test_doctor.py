@@ -8,8 +8,8 @@ from inline_snapshot import snapshot
 from moot.cli import doctor
 from moot.providers.registry import Registry
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
-from tests.cli.process import UNREACHABLE_URL, MootCli
-from tests.taking import API_KEY, ProviderServerSetup
+from tests.support.moot_process import UNREACHABLE_URL, MootCli
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 
 def parse_provider_checks(output: str) -> dict[str, tuple[str, str]]:
@@ -18,7 +18,7 @@ def parse_provider_checks(output: str) -> dict[str, tuple[str, str]]:
     return {provider: (mark, words) for mark, provider, words in lines}
 
 
-def test_on_a_machine_without_keys_it_says_what_to_set(moot: MootCli) -> None:
+def test_doctor_names_missing_keys(moot: MootCli) -> None:
     done = moot("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.sub(r"\b\d+ scripts", "N scripts", done.stdout) == snapshot("""\
@@ -41,7 +41,7 @@ Without any: moot ask "Say hello" -m local/smollm2
 """)
 
 
-async def test_a_server_on_this_machine_works_and_is_advised(
+async def test_doctor_recommends_running_local_server(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
@@ -56,13 +56,15 @@ async def test_a_server_on_this_machine_works_and_is_advised(
     )
 
 
-async def test_a_server_without_models_is_told(moot: MootCli, provider_server: ProviderServerSetup) -> None:
+async def test_doctor_reports_server_without_models(
+    moot: MootCli, provider_server: ProviderServerSetup
+) -> None:
     provider_server.fake_server.scripts.by_name.clear()
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
     assert parse_provider_checks(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
 
 
-def test_a_key_that_cannot_be_one_is_wrong(moot: MootCli) -> None:
+def test_doctor_reports_malformed_key(moot: MootCli) -> None:
     done = moot("doctor", OPENAI_API_KEY="two\nlines")
     assert done.returncode == 1
     assert parse_provider_checks(done.stdout)["openai"] == (
@@ -72,7 +74,7 @@ def test_a_key_that_cannot_be_one_is_wrong(moot: MootCli) -> None:
     assert parse_provider_checks(done.stdout)["scripted"][0] == "✓"
 
 
-async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
+async def test_check_provider_reports_timeout_of_silent_local_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(doctor, "LIST_MODELS_SECONDS", 0.05)
@@ -83,7 +85,7 @@ async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
     assert finding == doctor.ProviderCheck("ollama", "broken", "ollama did not answer within 0.05 s.")
 
 
-async def test_what_does_not_work_is_told_with_its_cause(
+async def test_doctor_reports_cause_of_each_failure(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     moot.write_file(
@@ -105,7 +107,7 @@ async def test_what_does_not_work_is_told_with_its_cause(
     assert API_KEY not in done.stdout + done.stderr
 
 
-def test_a_fallback_that_nobody_offers_is_found(moot: MootCli) -> None:
+def test_doctor_reports_unknown_fallback_model(moot: MootCli) -> None:
     moot.write_file("moot.toml", '[fallback]\n"scripted/echo" = ["scripted/stedy"]\n')
     done = moot("doctor")
     assert done.returncode == 1

@@ -14,7 +14,7 @@ from moot.cli.connect import ServerAddress
 from moot.cli.http_client import ApiClient, DiscussionList
 from moot.types.errors import ServerUnreachable, UsageError
 from moot.types.events import Event, RunEnded, RunStarted
-from tests.terminal.dialogue import run_started, text_delta
+from tests.support.run_events import run_started, text_delta
 
 RequestHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -84,7 +84,7 @@ def event_stream_response(
 EMPTY_DISCUSSION_LIST = json_response(200, {"discussions": []})
 
 
-async def test_the_token_goes_along_and_a_post_is_done_once(server: FakeServer) -> None:
+async def test_post_sends_token_and_idempotency_key(server: FakeServer) -> None:
     server.handlers = [EMPTY_DISCUSSION_LIST]
     async with server.connect_client("moot_x") as api:
         await api.post("/api/x", DiscussionList, {"a": 1})
@@ -94,7 +94,7 @@ async def test_the_token_goes_along_and_a_post_is_done_once(server: FakeServer) 
     assert call.headers["Idempotency-Key"]
 
 
-async def test_a_refusal_is_raised_in_the_servers_words(server: FakeServer) -> None:
+async def test_error_response_raises_usage_error_with_server_message(server: FakeServer) -> None:
     server.handlers = [
         json_response(404, {"detail": "There is no discussion 'x'."}),
         json_response(400, {"detail": "mode: No.", "errors": [{"field": "mode", "message": "No."}]}),
@@ -106,21 +106,21 @@ async def test_a_refusal_is_raised_in_the_servers_words(server: FakeServer) -> N
                 await api.get("/api/x", DiscussionList)
 
 
-async def test_whoever_is_not_let_in_is_told_what_to_set(server: FakeServer) -> None:
+async def test_unauthorized_response_names_token_variable(server: FakeServer) -> None:
     server.handlers = [json_response(401, {})]
     async with server.connect_client() as api:
         with pytest.raises(UsageError, match="does not let you in: set MOOT_TOKEN"):
             await api.check_connection()
 
 
-async def test_a_server_that_is_busy_is_asked_again(server: FakeServer) -> None:
+async def test_request_is_retried_after_rate_limit(server: FakeServer) -> None:
     server.handlers = [json_response(429, {}, Retry_After="0"), EMPTY_DISCUSSION_LIST]
     async with server.connect_client() as api:
         assert (await api.get("/api/x", DiscussionList)).discussions == ()
     assert server.notices == ["This is too much at once for the server: it is asked again in 0 s."]
 
 
-async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server: FakeServer) -> None:
+async def test_retry_of_unavailable_server_keeps_idempotency_key(server: FakeServer) -> None:
     server.handlers = [json_response(503, {}), json_response(503, {}), EMPTY_DISCUSSION_LIST]
     async with server.connect_client() as api:
         await api.post("/api/x", DiscussionList)
@@ -128,20 +128,20 @@ async def test_a_server_that_is_starting_is_waited_for_with_the_same_key(server:
     assert server.notices == ["The server does not answer; trying again.", "The server is back."]
 
 
-async def test_nobody_is_waited_for_longer_than_patience_lasts(server: FakeServer) -> None:
+async def test_retries_end_after_max_wait_seconds(server: FakeServer) -> None:
     server.handlers = [json_response(503, {})]
-    async with server.connect_client(patience=0.0) as api:
+    async with server.connect_client(max_wait_seconds=0.0) as api:
         with pytest.raises(ServerUnreachable, match="goes on where you are"):
             await api.get("/api/x", DiscussionList)
 
 
-async def test_where_nobody_is_at_first_that_is_said_at_once() -> None:
+async def test_check_connection_fails_at_once_when_server_is_unreachable() -> None:
     async with ApiClient(ServerAddress("http://127.0.0.1:1", None), print) as api:
         with pytest.raises(ServerUnreachable, match="Nobody answers at http"):
             await api.check_connection()
 
 
-async def test_a_run_is_heard_to_its_end(server: FakeServer) -> None:
+async def test_stream_events_ends_with_run(server: FakeServer) -> None:
     server.handlers = [
         event_stream_response(run_started("a/one"), text_delta("alpha", "Yes."), RunEnded(status="completed"))
     ]
@@ -151,7 +151,7 @@ async def test_a_run_is_heard_to_its_end(server: FakeServer) -> None:
     assert server.notices == []
 
 
-async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: FakeServer) -> None:
+async def test_stream_events_resumes_after_last_seq_when_connection_breaks(server: FakeServer) -> None:
     server.handlers = [
         event_stream_response(run_started("a/one"), text_delta("alpha", "Yes, "), closes_connection=True),
         json_response(503, {}),
@@ -164,7 +164,7 @@ async def test_a_stream_that_breaks_is_gone_on_with_at_its_number(server: FakeSe
     assert server.notices == ["The server does not answer; trying again.", "The server is back."]
 
 
-async def test_a_run_of_which_all_was_heard_is_over(server: FakeServer) -> None:
+async def test_stream_events_ends_on_no_content_response(server: FakeServer) -> None:
     server.handlers = [
         event_stream_response(run_started("a/one"), closes_connection=True),
         json_response(204, {}),
@@ -174,12 +174,12 @@ async def test_a_run_of_which_all_was_heard_is_over(server: FakeServer) -> None:
     assert [type(event) for event in heard] == [RunStarted]
 
 
-async def test_a_run_that_is_not_there_is_told(server: FakeServer) -> None:
+async def test_stream_events_rejects_unknown_run(server: FakeServer) -> None:
     server.handlers = [json_response(404, {"detail": "There is no run 'run_x'."})]
     async with server.connect_client() as api:
         with pytest.raises(UsageError, match="There is no run"):
             _ = [events async for events in api.stream_events("run_x")]
 
 
-def test_what_counts_as_away_is_no_refusal() -> None:
+def test_connection_errors_exclude_http_error_responses() -> None:
     assert not issubclass(aiohttp.ClientResponseError, module.CONNECTION_ERRORS)

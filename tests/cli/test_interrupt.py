@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from moot.providers.scripted.scripts import SAMPLE_ANSWER
 from moot.types.events import Event, RunEnded, TurnEnded
-from tests.cli.process import TIMEOUT_SECONDS, MootCli, read_until, wait_until_pipe_is_empty
+from tests.support.moot_process import TIMEOUT_SECONDS, MootCli, read_until, wait_until_pipe_is_empty
 
 decode = msgspec.json.Decoder(Event).decode
 
@@ -21,7 +21,7 @@ def pausing_moot(moot: MootCli) -> MootCli:
 
 
 class TestCtrlC:
-    def test_what_came_is_kept(self, pausing_moot: MootCli) -> None:
+    def test_ctrl_c_keeps_partial_answer(self, pausing_moot: MootCli) -> None:
         with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing") as process:
             assert process.stdout
             came = read_until(process.stdout.fileno(), SAMPLE_ANSWER[:8])
@@ -34,7 +34,7 @@ class TestCtrlC:
         assert SAMPLE_ANSWER.startswith(printed.rstrip("\n"))
         assert len(printed) < len(SAMPLE_ANSWER)
 
-    def test_what_several_said_is_kept(self, scripted_moot: MootCli) -> None:
+    def test_ctrl_c_keeps_partial_answers_of_several_models(self, scripted_moot: MootCli) -> None:
         models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
         with scripted_moot.start_process("ask", "hi", *models) as process:
             assert process.stdout
@@ -55,7 +55,7 @@ A table
 
 """)
 
-    def test_the_events_say_it_too(self, pausing_moot: MootCli) -> None:
+    def test_ctrl_c_marks_turn_and_run_as_stopped_in_json(self, pausing_moot: MootCli) -> None:
         with pausing_moot.start_process("ask", "hi", "-m", "scripted/pausing", "--json") as process:
             assert process.stdout
             came = read_until(process.stdout.fileno(), "text_delta")
@@ -69,7 +69,7 @@ A table
         assert run.status == "stopped"
 
 
-def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: MootCli) -> None:
+def test_ctrl_c_interrupts_reading_piped_input(moot: MootCli) -> None:
     read, write = os.pipe()
     try:
         with moot.start_process("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: MootCli) -> None:
 @pytest.mark.parametrize(
     "words", [pytest.param("Tell me a long story.", marks=pytest.mark.slow), "The quick brown fox. " * 300]
 )
-def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: MootCli, words: str) -> None:
+def test_ctrl_c_stops_embedded_model_while_it_reads_or_generates(moot: MootCli, words: str) -> None:
     with moot.start_process("ask", words, "-m", "local/smollm2", "--json") as process:
         assert process.stdout is not None
         read_until(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")

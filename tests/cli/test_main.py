@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from moot import __version__
-from tests.cli.process import MOOT_SCRIPT, TIMEOUT_SECONDS, MootCli
+from tests.support.moot_process import MOOT_SCRIPT, TIMEOUT_SECONDS, MootCli
 
 HEAVY_LIBRARIES = (
     "aiohttp",
@@ -33,7 +33,7 @@ def loaded_libraries(code: str) -> set[str]:
     return set(done.stdout.rpartition("LOADED")[2].split())
 
 
-def test_the_probe_sees_what_is_loaded() -> None:
+def test_loaded_libraries_reports_imports() -> None:
     assert loaded_libraries("import aiohttp") == {"aiohttp"}
 
 
@@ -45,11 +45,11 @@ def test_the_probe_sees_what_is_loaded() -> None:
         pytest.param(HELP_PROGRAM, id="help"),  # which imports both
     ],
 )
-def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+def test_startup_imports_no_heavy_library(code: str) -> None:
     assert loaded_libraries(code) == set()
 
 
-def test_a_question_needs_no_database_and_no_server() -> None:
+def test_ask_imports_no_database_or_server_library() -> None:
     assert loaded_libraries("import moot.cli.ask") == {"aiohttp"}
 
 
@@ -60,13 +60,13 @@ def test_help_names_every_command(moot: MootCli) -> None:
         assert f"  {command}  " in done.stdout
 
 
-def test_without_a_command_there_is_help(moot: MootCli) -> None:
+def test_missing_command_prints_help(moot: MootCli) -> None:
     done = moot()
     assert done.returncode == 2
     assert "Usage: moot" in done.stdout + done.stderr
 
 
-def test_version(moot: MootCli) -> None:
+def test_version_option_prints_version(moot: MootCli) -> None:
     done = moot.run_script("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
@@ -79,7 +79,7 @@ def test_version(moot: MootCli) -> None:
         (("ask", "hi", "--temperature", "3"), "--temperature"),
     ],
 )
-def test_a_slip_in_the_options_is_named(moot: MootCli, arguments: tuple[str, ...], named: str) -> None:
+def test_invalid_option_is_named_in_error(moot: MootCli, arguments: tuple[str, ...], named: str) -> None:
     done = moot(*arguments)
     assert done.returncode == 2
     assert named in done.stderr
@@ -87,7 +87,7 @@ def test_a_slip_in_the_options_is_named(moot: MootCli, arguments: tuple[str, ...
 
 
 @pytest.mark.parametrize("arguments", [("models",), ("lab", "list"), ("ask", "hi", "-m", "scripted/echo")])
-def test_a_reader_who_is_gone_is_no_error_of_ours(moot: MootCli, arguments: tuple[str, ...]) -> None:
+def test_commands_end_quietly_when_stdout_is_closed_pipe(moot: MootCli, arguments: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
     with moot.start_process(*arguments, stdout=write) as process:
@@ -101,7 +101,7 @@ def test_a_reader_who_is_gone_is_no_error_of_ours(moot: MootCli, arguments: tupl
     "closed",
     ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-"))],
 )
-def test_closed_descriptors_do_not_matter(moot: MootCli, closed: str) -> None:
+def test_ask_works_with_closed_standard_streams(moot: MootCli, closed: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own script
         ["/bin/bash", "-c", f"{MOOT_SCRIPT} ask hi -m scripted/echo --usage {closed}"],
         env=moot.environment,
@@ -114,6 +114,6 @@ def test_closed_descriptors_do_not_matter(moot: MootCli, closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_output_in_another_encoding_is_still_output(moot: MootCli) -> None:
+def test_output_works_in_ascii_encoding(moot: MootCli) -> None:
     done = moot.run_script("lab", "list", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

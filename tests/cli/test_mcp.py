@@ -10,11 +10,17 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client import stdio
 
-from tests.calling import ASK_ARGUMENTS, SILENT_ASK_ARGUMENTS, STEADY_ANSWER, ProgressRecorder, result_text
-from tests.cli.process import TIMEOUT_SECONDS, MootCli, usage_error_text
-from tests.databases import write_migrated_database
-from tests.fork_server import install_client
-from tests.serving import POLL_SECONDS, run_moot_server
+from tests.support.databases import write_migrated_database
+from tests.support.fork_server import install_client
+from tests.support.mcp_calls import (
+    ASK_ARGUMENTS,
+    SILENT_ASK_ARGUMENTS,
+    STEADY_ANSWER,
+    ProgressRecorder,
+    result_text,
+)
+from tests.support.moot_process import TIMEOUT_SECONDS, MootCli, usage_error_text
+from tests.support.moot_server import POLL_SECONDS, run_moot_server
 
 
 @pytest.fixture
@@ -41,7 +47,7 @@ async def connect_mcp_client(moot: MootCli) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_without_a_server_it_has_a_house_of_its_own(moot_with_database: MootCli) -> None:
+async def test_mcp_starts_own_services_without_server(moot_with_database: MootCli) -> None:
     hear = ProgressRecorder()
     async with connect_mcp_client(moot_with_database) as client:
         asked = await client.call_tool("ask", ASK_ARGUMENTS, progress_callback=hear)
@@ -68,7 +74,7 @@ async def test_without_a_server_it_has_a_house_of_its_own(moot_with_database: Mo
         assert STEADY_ANSWER in result_text(kept)
 
 
-async def test_beside_a_server_it_is_that_servers_face(tmp_path: Path) -> None:
+async def test_mcp_proxies_to_running_server(tmp_path: Path) -> None:
     async with run_moot_server(tmp_path) as server, connect_mcp_client(server.moot) as client:
         asked = await client.call_tool("ask", ASK_ARGUMENTS)
         assert asked.structured_content is not None
@@ -78,21 +84,21 @@ async def test_beside_a_server_it_is_that_servers_face(tmp_path: Path) -> None:
         assert (missing.is_error, result_text(missing)) == (True, "There is no discussion 'dis_x'.")
 
 
-async def test_a_named_server_wants_a_token(tmp_path: Path) -> None:
+async def test_mcp_rejects_missing_or_wrong_token(tmp_path: Path) -> None:
     async with run_moot_server(tmp_path, MOOT_AUTH="accounts") as server:
         for token in ("", "moot_wrong"):
             done = await asyncio.to_thread(server.moot, "mcp", "--server", server.url, MOOT_TOKEN=token)
             assert "does not let you in: set MOOT_TOKEN" in usage_error_text(done)
 
 
-def test_nothing_but_mcp_is_written_to_standard_output(moot_with_database: MootCli) -> None:
+def test_mcp_writes_only_json_rpc_to_stdout(moot_with_database: MootCli) -> None:
     with moot_with_database.start_process("mcp", stdin=subprocess.PIPE) as process:
         out, _ = process.communicate(b"this is no JSON\n", timeout=TIMEOUT_SECONDS)
     assert all(line.startswith(b'{"jsonrpc"') for line in out.splitlines())
     assert process.returncode == 0
 
 
-def test_a_server_that_is_not_there_is_told(moot_with_database: MootCli) -> None:
+def test_mcp_reports_unreachable_server(moot_with_database: MootCli) -> None:
     done = moot_with_database("mcp", "--server", "http://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "moot: Nobody answers at http://127.0.0.1:1: is `moot serve` running there?\n"

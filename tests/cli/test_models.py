@@ -1,23 +1,23 @@
 import asyncio
 
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
-from tests.cli.process import UNREACHABLE_URL, MootCli, usage_error_text
-from tests.taking import API_KEY, ProviderServerSetup
+from tests.support.moot_process import UNREACHABLE_URL, MootCli, usage_error_text
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 SCRIPTED_MODELS = sorted(f"scripted/{name}" for name, script in BUILT_IN_SCRIPTS.items() if not script.fault)
 
 
-def test_without_keys_there_are_the_embedded_model_and_the_scripts(moot: MootCli) -> None:
+def test_models_lists_embedded_and_scripted_models_without_keys(moot: MootCli) -> None:
     done = moot("models")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["local/smollm2", *SCRIPTED_MODELS]
 
 
-def test_the_models_of_one_provider(moot: MootCli) -> None:
+def test_models_lists_one_provider(moot: MootCli) -> None:
     assert moot("models", "scripted").stdout.splitlines() == SCRIPTED_MODELS
 
 
-async def test_a_server_on_this_machine_is_found(moot: MootCli, provider_server: ProviderServerSetup) -> None:
+async def test_models_finds_local_server(moot: MootCli, provider_server: ProviderServerSetup) -> None:
     done = await asyncio.to_thread(moot, "models", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
     assert done.returncode == 0
     assert [line for line in done.stdout.splitlines() if line.startswith("ollama/")] == [
@@ -25,7 +25,7 @@ async def test_a_server_on_this_machine_is_found(moot: MootCli, provider_server:
     ]
 
 
-async def test_every_wire_format_can_list_its_models(
+async def test_models_lists_models_in_every_wire_format(
     moot: MootCli, provider_server: ProviderServerSetup
 ) -> None:
     table = '[providers.{0}]\napi = "{0}"\nbase_url = "{1}"\nkey_env = "LAB_API_KEY"\n'
@@ -38,17 +38,17 @@ async def test_every_wire_format_can_list_its_models(
     assert {"openai/echo", "anthropic/echo", "google/echo"} <= set(done.stdout.splitlines())
 
 
-def test_a_provider_that_lacks_a_key_says_which(moot: MootCli) -> None:
+def test_models_names_missing_key_of_provider(moot: MootCli) -> None:
     assert usage_error_text(moot("models", "openai")) == "No key for openai: set OPENAI_API_KEY."
 
 
-def test_a_provider_that_was_asked_for_and_is_silent_is_told(moot: MootCli) -> None:
+def test_models_fails_when_requested_provider_is_unreachable(moot: MootCli) -> None:
     done = moot("models", "ollama")
     assert (done.returncode, done.stdout) == (1, "")
     assert "moot: Nothing answers for ollama at 127.0.0.1:1: is it running?\n" in done.stderr
 
 
-def test_one_silent_provider_does_not_hide_the_others(moot: MootCli) -> None:
+def test_models_lists_others_when_one_provider_is_unreachable(moot: MootCli) -> None:
     moot.write_file(
         "moot.toml",
         f'[providers.mine]\napi = "openai"\nbase_url = "{UNREACHABLE_URL}"\nkey_env = "MINE_API_KEY"',
@@ -59,7 +59,7 @@ def test_one_silent_provider_does_not_hide_the_others(moot: MootCli) -> None:
     assert done.stderr == "moot: Nothing answers for mine at 127.0.0.1:1: is it running?\n"
 
 
-def test_one_key_that_cannot_be_one_does_not_hide_the_others(moot: MootCli) -> None:
+def test_models_lists_others_when_one_key_is_malformed(moot: MootCli) -> None:
     done = moot("models", OPENAI_API_KEY="two\nlines")
     assert (done.returncode, done.stdout.splitlines()) == (0, ["local/smollm2", *SCRIPTED_MODELS])
     assert usage_error_text(moot("models", "openai", OPENAI_API_KEY="two\nlines")) == (
@@ -67,6 +67,6 @@ def test_one_key_that_cannot_be_one_does_not_hide_the_others(moot: MootCli) -> N
     )
 
 
-def test_a_provider_that_does_not_exist_is_a_slip(moot: MootCli) -> None:
+def test_models_rejects_unknown_provider(moot: MootCli) -> None:
     said = usage_error_text(moot("models", "parrot"))
     assert said.startswith("There is no provider 'parrot'. Providers are: anthropic, openai")

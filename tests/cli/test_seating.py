@@ -2,8 +2,8 @@ import asyncio
 
 from moot.providers import discovery
 from moot.providers.scripted.scripts import Script
-from tests.cli.process import MootCli, usage_error_text
-from tests.taking import API_KEY, ProviderServerSetup
+from tests.support.moot_process import MootCli, usage_error_text
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 
 def extend_discovery_timeout() -> None:
@@ -12,19 +12,19 @@ def extend_discovery_timeout() -> None:
 
 
 class TestDefaultModel:
-    def test_without_keys_the_embedded_model_is_asked_and_called_what_it_is(self, moot: MootCli) -> None:
+    def test_embedded_model_is_used_and_announced_without_keys(self, moot: MootCli) -> None:
         done = moot("ask", "Say hello", "--max-tokens", "8")
         assert done.returncode == 0
         assert done.stdout.strip()
         assert done.stderr.startswith("moot: asking local/smollm2, ")
         assert done.stderr.count("a tiny demonstration model") == 1
 
-    def test_that_of_the_settings_is_asked_without_a_word(self, moot: MootCli) -> None:
+    def test_model_from_settings_is_used_without_notice(self, moot: MootCli) -> None:
         moot.write_file("moot.toml", 'model = "scripted/echo"')
         done = moot("ask", "hi", OPENAI_API_KEY=API_KEY)
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
-    async def test_one_that_there_is_a_key_for_is_asked(
+    async def test_model_with_available_key_is_used(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         provider_server.add_scripts(**{"gpt-5-mini": Script(answer="I am {model}.")})
@@ -42,7 +42,7 @@ class TestDefaultModel:
         )
         assert [call.key for call in provider_server.fake_server.received_requests] == [API_KEY]
 
-    async def test_one_that_runs_on_this_machine_is_asked(
+    async def test_model_of_local_server_is_used(
         self, moot: MootCli, provider_server: ProviderServerSetup
     ) -> None:
         moot.prepare = extend_discovery_timeout
@@ -53,14 +53,14 @@ class TestDefaultModel:
         )
 
 
-def test_a_fallback_answers_for_a_model_that_cannot_be_asked(moot: MootCli) -> None:
+def test_fallback_replaces_model_without_key(moot: MootCli) -> None:
     moot.write_file("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
     done = moot("ask", "hi", "-m", "openai/gpt-5")
     assert (done.returncode, done.stdout) == (0, "hi\n")
     assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. scripted/echo is asked instead.\n"
 
 
-def test_a_mistake_in_the_settings_is_said_to_be_there(moot: MootCli) -> None:
+def test_model_error_names_settings_as_its_source(moot: MootCli) -> None:
     moot.write_file("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
     assert usage_error_text(moot("ask", "hi")).endswith("It is model in the settings.")
     assert 'the fallback of "scripted/echo" in the settings' in usage_error_text(
@@ -68,7 +68,7 @@ def test_a_mistake_in_the_settings_is_said_to_be_there(moot: MootCli) -> None:
     )
 
 
-def test_a_file_goes_to_those_who_can_read_it(moot: MootCli) -> None:
+def test_file_is_sent_when_only_fallback_cannot_read_it(moot: MootCli) -> None:
     (moot.folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
     moot.write_file("moot.toml", '[fallback]\n"scripted/echo" = ["local/smollm2"]')
     assert moot("ask", "hi", "-m", "scripted/echo", "-f", "dot.png").stdout == "hi\n"

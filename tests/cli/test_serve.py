@@ -15,9 +15,9 @@ import pytest
 from moot.app.container import Services
 from moot.cli import serve
 from moot.types.errors import DatabaseUnavailable
-from tests.cli.process import MootCli, usage_error_text
-from tests.lessons import MIRA, chat_request
-from tests.serving import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
+from tests.support.moot_process import MootCli, usage_error_text
+from tests.support.moot_server import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
+from tests.support.stateless_requests import MIRA, chat_request
 
 SCRIPTS = """\
 [measured]
@@ -63,7 +63,7 @@ async def wait_for_resume(server: MootServer, run: str) -> None:
 
 
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
-async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Signals) -> None:
+async def test_server_exits_on_signal(server: MootServer, word: signal.Signals) -> None:
     assert (await server.get("/healthz")).text == "ok"
     server.running_process.send_signal(word)
     assert await server.wait_for_exit() == 0
@@ -71,7 +71,7 @@ async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Si
 
 
 @pytest.mark.slow
-async def test_server_keeps_an_idle_connection_longer_than_its_clients_do(server: MootServer) -> None:
+async def test_server_keeps_idle_connection_longer_than_clients(server: MootServer) -> None:
     """A server that closes first loses the request that a client sends at the same moment."""
     made: list[str] = []
 
@@ -89,7 +89,7 @@ async def test_server_keeps_an_idle_connection_longer_than_its_clients_do(server
     assert made == ["a connection"]
 
 
-async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in(server: MootServer) -> None:
+async def test_draining_server_finishes_runs_and_rejects_new_ones(server: MootServer) -> None:
     run = await start_run(server, NEW_DISCUSSION)
     reading = asyncio.create_task(server.run_events(run))
     async with aclosing(server.events("/api/events")) as changes:
@@ -105,7 +105,7 @@ async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in
     assert await server.wait_for_exit() == 0
 
 
-async def test_a_turn_whose_state_is_with_the_client_is_interrupted(server: MootServer) -> None:
+async def test_draining_server_interrupts_stateless_turn(server: MootServer) -> None:
     told = []
     asked = chat_request(MIRA, model="scripted/unending")
     async for frame in server.events("/api/stateless/chat", body=asked):
@@ -118,7 +118,7 @@ async def test_a_turn_whose_state_is_with_the_client_is_interrupted(server: Moot
     assert server.read_log().count("\n") == 1, "nothing is left over"
 
 
-async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootServer) -> None:
+async def test_second_signal_ends_drain_and_next_server_resumes_run(server: MootServer) -> None:
     run = await start_run(server, SILENT_DISCUSSION)
     server.running_process.send_signal(signal.SIGTERM)
     refused = await server.post("/api/discussions", SILENT_DISCUSSION)
@@ -152,11 +152,11 @@ async def wait_forever() -> None:
 
 
 @pytest.mark.parametrize("leave", [raise_database_unavailable, wait_forever])
-async def test_server_ends_with_code_0_when_the_database_is_away(
+async def test_server_exits_with_0_when_database_is_unavailable(
     leave: Callable[[], Awaitable[object]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     codes: list[int] = []
-    monkeypatch.setattr(serve, "LEAVE_SECONDS", 0.01)
+    monkeypatch.setattr(serve, "SHUTDOWN_SECONDS", 0.01)
     monkeypatch.setattr(os, "_exit", codes.append)
     monkeypatch.setattr(logging, "shutdown", lambda: codes.append(-1))
     async with asyncio.timeout(SERVER_TIMEOUT_SECONDS):
@@ -168,14 +168,14 @@ async def test_server_ends_with_code_0_when_the_database_is_away(
     ]
 
 
-async def test_a_second_server_on_the_same_file_is_refused(server: MootServer) -> None:
+async def test_second_server_on_same_database_file_is_rejected(server: MootServer) -> None:
     words = usage_error_text(await asyncio.to_thread(server.moot, "serve", "--port", "0"))
     assert words.startswith("Another moot serve uses ")
     assert "Postgres" in words
     assert (await server.get("/readyz")).status == 200
 
 
-async def test_other_sites_and_other_names_are_kept_out(server: MootServer) -> None:
+async def test_server_rejects_foreign_host_and_origin(server: MootServer) -> None:
     for headers in (
         {"Host": "evil.example"},
         {"Origin": "https://evil.example"},
@@ -186,7 +186,7 @@ async def test_other_sites_and_other_names_are_kept_out(server: MootServer) -> N
     assert (await server.get("/api/discussions")).body["discussions"] == []
 
 
-async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_path: Path) -> None:
+async def test_server_requires_login_when_not_on_loopback(tmp_path: Path) -> None:
     server = MootServer(tmp_path, host="0.0.0.0")
     try:
         await server.start()
@@ -213,7 +213,7 @@ def read_opened_url(folder: Path) -> str:
     return (folder / "opened").read_text("utf-8") if (folder / "opened").exists() else ""
 
 
-async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
+async def test_open_option_opens_browser(tmp_path: Path) -> None:
     server = MootServer(tmp_path, BROWSER=make_fake_browser(tmp_path))
     server.arguments.append("--open")
     try:
@@ -227,7 +227,7 @@ async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
         await server.close()
 
 
-async def test_without_a_browser_it_is_to_be_opened_by_hand(tmp_path: Path) -> None:
+async def test_open_option_logs_url_when_browser_fails(tmp_path: Path) -> None:
     server = MootServer(tmp_path, BROWSER=make_fake_browser(tmp_path, code=1), PATH=str(tmp_path))
     server.arguments.append("--open")
     try:
@@ -239,7 +239,7 @@ async def test_without_a_browser_it_is_to_be_opened_by_hand(tmp_path: Path) -> N
         await server.close()
 
 
-def test_a_port_that_is_taken_is_said_to_be_so(moot: MootCli) -> None:
+def test_port_in_use_is_reported(moot: MootCli) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = usage_error_text(moot("serve", "--port", port, XDG_DATA_HOME=str(moot.folder)))
@@ -258,7 +258,7 @@ def test_a_port_that_is_taken_is_said_to_be_so(moot: MootCli) -> None:
         ((), {"MOOT_LEASE": "soon"}, "MOOT_"),
     ],
 )
-def test_what_is_not_right_is_said_in_a_line(
+def test_invalid_configuration_is_reported_in_one_line(
     moot: MootCli, arguments: tuple[str, ...], environment: dict[str, str], words: str
 ) -> None:
     told = usage_error_text(
@@ -267,7 +267,7 @@ def test_what_is_not_right_is_said_in_a_line(
     assert words in told
 
 
-def test_another_secret_than_the_first_is_refused(moot: MootCli) -> None:
+def test_changed_secret_is_rejected(moot: MootCli) -> None:
     data, first, other = (
         str(moot.folder),
         "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u",

@@ -5,13 +5,13 @@ import socket
 import pytest
 
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS
-from tests.cli.process import TIMEOUT_SECONDS, MootCli, read_until, usage_error_text
+from tests.support.moot_process import TIMEOUT_SECONDS, MootCli, read_until, usage_error_text
 
 SCRIPTS = '[greeter]\nanswer = "Hello, {question}!"\n[broken]\nfault = "server_error"\n'
 
 
 class TestServe:
-    def test_it_is_asked_in_three_formats(self, moot: MootCli) -> None:
+    def test_lab_server_answers_in_three_wire_formats(self, moot: MootCli) -> None:
         moot.write_file("talk.toml", SCRIPTS)
         with moot.start_process("lab", "serve", "--port", "0", "--script", "talk.toml") as process:
             assert process.stdout
@@ -30,7 +30,7 @@ class TestServe:
             assert f"=== {name} · {model}/greeter ===\nHello, world!\n" in done.stdout
             assert f"moot: {name} · {model}/greeter: 2 in, 4 out, cost unknown, " in done.stderr
 
-    def test_the_settings_that_it_prints_work(self, moot: MootCli) -> None:
+    def test_printed_settings_work(self, moot: MootCli) -> None:
         with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
             said = read_until(process.stdout.fileno(), "Ctrl-C ends it.")
@@ -39,7 +39,7 @@ class TestServe:
         assert said.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
 
-    def test_ctrl_c_ends_it(self, moot: MootCli) -> None:
+    def test_ctrl_c_ends_lab_server(self, moot: MootCli) -> None:
         with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
             port = int(read_until(process.stdout.fileno(), "Ctrl-C").split("127.0.0.1:")[1].split()[0])
@@ -50,7 +50,7 @@ class TestServe:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS)
 
-    def test_a_port_that_is_taken_is_told(self, moot: MootCli) -> None:
+    def test_port_in_use_is_reported(self, moot: MootCli) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = usage_error_text(moot("lab", "serve", "--port", str(port)))
@@ -59,7 +59,7 @@ class TestServe:
 
 
 class TestList:
-    def test_every_script_is_listed_with_what_goes_wrong(self, moot: MootCli) -> None:
+    def test_list_shows_every_script_with_its_fault(self, moot: MootCli) -> None:
         done = moot("lab", "list")
         listed = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
         assert (done.returncode, done.stderr) == (0, "")
@@ -67,7 +67,7 @@ class TestList:
         assert listed["echo"] == "answers as written"
         assert listed["reset"] == SCRIPT_FAULTS["reset"]
 
-    def test_scripts_of_ones_own_are_listed_too(self, moot: MootCli) -> None:
+    def test_list_includes_custom_scripts(self, moot: MootCli) -> None:
         moot.write_file("talk.yaml", "greeter: {answer: Hello}\necholess: {fault: silence}\n")
         listed = moot("lab", "list", "--script", "talk.yaml").stdout.splitlines()
         assert [line.split(maxsplit=1) for line in listed[-2:]] == [
@@ -82,10 +82,10 @@ class TestList:
             ('[a]\nfault = "gremlins"\n', "a names a fault 'gremlins' that does not exist."),
         ],
     )
-    def test_a_script_that_is_not_right_is_told(self, moot: MootCli, text: str, fix: str) -> None:
+    def test_list_rejects_invalid_script(self, moot: MootCli, text: str, fix: str) -> None:
         moot.write_file("talk.toml", text)
         assert fix in usage_error_text(moot("lab", "list", "--script", "talk.toml"))
 
-    def test_a_script_that_is_not_there_is_told(self, moot: MootCli) -> None:
+    def test_list_rejects_missing_script(self, moot: MootCli) -> None:
         said = usage_error_text(moot("lab", "list", "--script", "gone.toml"))
         assert said == "Cannot read the script gone.toml: No such file or directory."

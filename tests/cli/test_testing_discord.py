@@ -1,7 +1,7 @@
-from tests.cli.process import MootCli
+from tests.support.moot_process import MootCli
 
 
-def test_three_personas_talk_until_they_are_stopped(moot: MootCli) -> None:
+def test_discord_demo_prints_conversation_of_three_personas(moot: MootCli) -> None:
     done = moot("lab", "discord")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

@@ -39,7 +39,7 @@ def terminal() -> Iterator[tuple[int, TextIO, TextIO]]:
         ("perhaps\nyes", "allow"),
     ],
 )
-async def test_whoever_sits_there_answers(
+async def test_terminal_approval_policy_reads_decision(
     terminal: tuple[int, TextIO, TextIO], line: str, answer: str
 ) -> None:
     person, typed, shown = terminal
@@ -55,7 +55,7 @@ async def test_whoever_sits_there_answers(
     assert b"\x1b" not in said
 
 
-async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO, TextIO]) -> None:
+async def test_wait_for_decision_can_be_cancelled(terminal: tuple[int, TextIO, TextIO]) -> None:
     _, typed, shown = terminal
     waiting = asyncio.create_task(
         TerminalApprovalPolicy(typed, shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
@@ -66,7 +66,7 @@ async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO
         await waiting
 
 
-async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
+async def test_wait_for_decision_returns_none_without_terminal() -> None:
     shown = io.StringIO()
     assert (
         await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
@@ -82,12 +82,12 @@ async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
         (("moot",), "keeps nothing"),
     ],
 )
-async def test_servers_that_are_not_there_are_refused(tools: tuple[str, ...], words: str) -> None:
+async def test_open_tool_session_rejects_unknown_servers(tools: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         async with open_tool_session(tools, {"notes": ServerConfig(command=("x",))}, {}, NAMES):
             pass
 
 
-async def test_without_tools_nothing_is_opened() -> None:
+async def test_open_tool_session_returns_none_without_tools() -> None:
     async with open_tool_session((), {}, {}, NAMES) as none:
         assert none is None

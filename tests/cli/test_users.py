@@ -9,8 +9,8 @@ from moot.cli import users
 from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
-from tests.databases import write_migrated_database
-from tests.store.hashing import fast_password_hashing  # noqa: F401 - a fixture
+from tests.support.databases import write_migrated_database
+from tests.support.fast_passwords import fast_password_hashing  # noqa: F401 - a fixture
 
 PASSWORD = "correct horse"
 OTHER_PASSWORD = "battery staple"
@@ -44,7 +44,7 @@ def can_log_in(url: str, name: str, password: str) -> bool:
     return asyncio.run(attempt())
 
 
-def test_an_account_is_added_listed_and_removed(
+def test_account_is_added_listed_and_removed(
     new_database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = new_database_url
@@ -60,14 +60,14 @@ def test_an_account_is_added_listed_and_removed(
     assert not can_log_in(url, "ada", PASSWORD)
 
 
-def test_two_may_share_a_tenant(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accounts_can_share_tenant(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     users.add_account("bob", "ada", url, make_password_prompt(PASSWORD))
     first, second = capsys.readouterr().out.splitlines()
     assert first.split()[-1] == second.split()[-1]
 
 
-def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     assert users.change_account_password("ada", url, make_password_prompt(OTHER_PASSWORD)) == 0
     assert "Changed the password of ada" in capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> 
     assert not can_log_in(url, "ada", PASSWORD)
 
 
-def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_budget_is_set_listed_and_removed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     assert users.update_account_budget("ada", 5.0, url) == 0
     users.list_accounts(url)
@@ -90,12 +90,12 @@ def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("budget", [-1.0, float("nan"), float("inf"), 1e9])
-def test_a_budget_is_so_many_dollars(url: str, budget: float) -> None:
+def test_budget_outside_range_is_rejected(url: str, budget: float) -> None:
     with pytest.raises(UsageError, match="from 0 to 1,000,000"):
         users.update_account_budget("ada", budget, url)
 
 
-def test_what_cannot_be_done_is_said(url: str) -> None:
+def test_invalid_account_changes_are_rejected(url: str) -> None:
     users.add_account("ada", None, url, make_password_prompt(PASSWORD))
     with pytest.raises(Conflict, match="already"):
         users.add_account("ada", None, url, make_password_prompt(PASSWORD))
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_said(url: str) -> None:
         users.update_account_budget("bob", 5.0, url)
 
 
-def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(
+def test_invalid_name_or_password_is_rejected_before_database_is_created(
     new_database_url: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
@@ -124,20 +124,20 @@ class FakeTerminal(io.StringIO):
         return True
 
 
-def test_in_a_pipe_the_password_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_password_reads_one_line_from_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse \r\nmore\n"))
     assert users.prompt_password() == "correct horse "
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert users.prompt_password() == ""
 
 
-def test_where_nothing_can_be_read_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_password_fails_when_stdin_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as Python has it where the descriptor is closed
     with pytest.raises(UsageError, match="There is nothing to read a password from"):
         users.prompt_password()
 
 
-def test_at_a_terminal_it_is_typed_twice_and_not_seen(
+def test_prompt_password_asks_twice_without_echo_on_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed = iter([PASSWORD, PASSWORD, PASSWORD, OTHER_PASSWORD])

@@ -6,31 +6,27 @@ from hypothesis import strategies as st
 
 from moot.discord.addressing import MAX_RESPONDERS, find_named_participants, is_stop_request
 from moot.types.participants import Participant, participant_id
-from tests.discord.parley import open_bot_session
+from tests.discord.bot_session import open_bot_session
 
 
-async def test_personas_that_name_each_other_go_on_for_three_more_turns(
+async def test_participants_naming_each_other_continue_for_three_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        expected = [
+            ("anna", "Alpha, who knows?"),
+            *[("Alpha", "What does Beta say?"), ("Beta", "Ask Alpha.")] * 2,
+        ]
         for _ in range(2):  # what a person writes lets them begin to count anew
             here.post_message("Alpha, who knows?")
-            four = [
-                ("Alpha", "What does Beta say?"),
-                ("Beta", "Ask Alpha."),
-                ("Alpha", "What does Beta say?"),
-                ("Beta", "Ask Alpha."),
-            ]
-            await here.fake_discord.wait_until(
-                lambda: here.visible_lines()[-5:] == [("anna", "Alpha, who knows?"), *four]
-            )  # noqa: B023
+            await here.fake_discord.wait_until(lambda: here.visible_lines()[-5:] == expected)
             await here.wait_until_idle()
         runs = await here.services.runs.list_runs("local", await here.discussion_id())
         assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
 
 
-async def test_where_nobody_was_called_upon_nobody_goes_on(
+async def test_run_without_named_participants_is_not_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -42,9 +38,7 @@ async def test_where_nobody_was_called_upon_nobody_goes_on(
         assert len(await here.services.runs.list_runs("local", await here.discussion_id())) == 1
 
 
-async def test_who_asked_can_stop_those_who_go_on_by_themselves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stop_message_ends_chained_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/calls-beta, scripted/hanging")
         here.post_message("Alpha, who knows?")
@@ -59,7 +53,7 @@ async def test_who_asked_can_stop_those_who_go_on_by_themselves(
         ]
 
 
-async def test_who_asked_can_stop_an_answer_that_is_made_anew_on_the_page(
+async def test_stop_message_ends_answer_regenerated_on_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -100,27 +94,27 @@ TABLE = [Participant(participant_id(name), name, "scripted/echo") for name in NA
         ("Über Beta Alpha, and Alpha 2 too", ("über", "beta", "alpha")),
     ],
 )
-def test_who_is_named_answers_in_the_order_of_naming(text: str, ids: tuple[str, ...]) -> None:
+def test_find_named_participants_returns_ids_in_mention_order(text: str, ids: tuple[str, ...]) -> None:
     assert find_named_participants(text, TABLE) == ids
 
 
 @given(st.lists(st.sampled_from([*NAMES, "somebody", "…"])))
-def test_nobody_answers_twice_and_never_too_many(words: list[str]) -> None:
+def test_find_named_participants_is_unique_and_limited(words: list[str]) -> None:
     found = find_named_participants(" ".join(words), TABLE)
     assert len(found) == len(set(found)) <= MAX_RESPONDERS
 
 
-def test_at_a_table_of_nobody_nobody_is_named() -> None:
+def test_find_named_participants_is_empty_without_participants() -> None:
     assert find_named_participants("Alpha", []) == ()
 
 
 @pytest.mark.parametrize(
     "text", ["stop", "Stop!", "  WAIT… ", "enough.", "nevermind", "Never  mind", "**stop**"]
 )
-def test_a_stop_in_plain_words(text: str) -> None:
+def test_is_stop_request_accepts_stop_phrases(text: str) -> None:
     assert is_stop_request(text)
 
 
 @pytest.mark.parametrize("text", ["", "stop it there", "don't stop", "waiter", "Is that enough?"])
-def test_other_words_are_no_stop(text: str) -> None:
+def test_is_stop_request_rejects_other_text(text: str) -> None:
     assert not is_stop_request(text)

@@ -10,8 +10,8 @@ from moot.services.participants import ParticipantInput
 from moot.testing.discord.guild import Json
 from moot.tools.config import ServerConfig
 from moot.types.events import ApprovalWanted, ToolCalled
-from tests.discord.parley import BotSession, open_bot_session
-from tests.tools.servers import serve_http_tools
+from tests.discord.bot_session import BotSession, open_bot_session
+from tests.support.tool_servers import serve_http_tools
 
 PROMPT_TEXT = "wants to call `notes/write_down`"
 TURN_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": "call_1"}
@@ -59,9 +59,7 @@ def button_labels(message: Json) -> list[str]:
     return [button["label"] for row in message["components"] for button in row["components"]]
 
 
-async def test_a_call_is_asked_about_and_allowed_by_a_button(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_button_allows_tool_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
         here.post_message("Keep this.")
         asked = await here.wait_for_message(PROMPT_TEXT)
@@ -79,9 +77,7 @@ async def test_a_call_is_asked_about_and_allowed_by_a_button(
         assert button_labels(asked) == []
 
 
-async def test_a_button_works_after_a_restart_and_only_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_button_works_once_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
         here.post_message("Keep this.")
         asked = dict(await here.wait_for_message(PROMPT_TEXT))
@@ -100,7 +96,7 @@ async def test_a_button_works_after_a_restart_and_only_once(
         assert len([1 for _, text in here.visible_lines() if PROMPT_TEXT in text]) == 1
 
 
-async def test_whoever_may_not_write_in_the_channel_cannot_answer(
+async def test_button_is_rejected_for_member_without_write_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
@@ -115,7 +111,7 @@ async def test_whoever_may_not_write_in_the_channel_cannot_answer(
         assert not notes.exists()
 
 
-async def test_what_a_model_says_in_the_channel_allows_nothing(
+async def test_webhook_message_cannot_approve_tool_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
@@ -130,7 +126,7 @@ async def test_what_a_model_says_in_the_channel_allows_nothing(
         assert not notes.exists()
 
 
-async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
+async def test_approval_resolved_on_page_or_by_stop_updates_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
@@ -151,7 +147,7 @@ async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
         assert notes.read_text("utf-8") == "Round.\n"
 
 
-async def test_by_command_and_mention_where_it_is_clear_which_call_is_meant(
+async def test_command_and_mention_resolve_only_open_approval(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch, "writer", "other-writer") as (here, notes):
@@ -168,7 +164,7 @@ async def test_by_command_and_mention_where_it_is_clear_which_call_is_meant(
         assert notes.read_text("utf-8") == "Round.\n"
 
 
-async def test_a_follow_up_waits_while_a_tool_is_called(
+async def test_follow_up_is_queued_while_tool_call_is_pending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
@@ -200,7 +196,7 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
         assert notes.read_text("utf-8") == "Round.\n" * 4
 
 
-async def test_whatever_goes_wrong_on_the_way_a_question_comes_once_and_is_settled(
+async def test_lost_responses_do_not_duplicate_approval_prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
@@ -214,7 +210,7 @@ async def test_whatever_goes_wrong_on_the_way_a_question_comes_once_and_is_settl
         assert [text[-8:] for _, text in here.visible_lines() if PROMPT_TEXT in text] == ["Allowed."]
 
 
-async def test_a_question_that_somebody_deletes_holds_nothing_up(
+async def test_deleted_approval_prompt_does_not_block_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
@@ -225,14 +221,14 @@ async def test_a_question_that_somebody_deletes_holds_nothing_up(
         await here.wait_for_message("I was told: Written.")
 
 
-def test_a_button_carries_its_question() -> None:
+def test_button_id_round_trips_approval_key() -> None:
     question = ApprovalKey("run_1", "call_1")
     assert parse_button_id(question.button_id("always")) == (question, "always")
     for other in ("", "moot:perhaps:run_1:call_1", "moot:allow:run_1", "x" + question.button_id("allow")):
         assert parse_button_id(other) is None
 
 
-def test_long_arguments_are_cut_and_nothing_hides_in_them_or_ends_their_block() -> None:
+def test_approval_text_truncates_and_escapes_arguments() -> None:
     questions = OpenApprovals()
     questions.record_call(ToolCalled(name="notes/x`y", arguments="```\u202e\n" + "x" * 2000, **TURN_FIELDS))
     asked = questions.open_approval(

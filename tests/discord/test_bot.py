@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.discord.parley import open_bot_session
+from tests.discord.bot_session import open_bot_session
 
 
-async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_participants(
+async def test_message_in_bound_channel_is_answered_under_participant_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -26,7 +26,7 @@ async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_p
         assert "cdn.discordapp.com/embed/avatars" in here.general.messages[-1]["shown_avatar"]
 
 
-async def test_nobody_is_heard_where_nothing_is_bound_and_a_mention_is_told_how_to_begin(
+async def test_unbound_channel_ignores_messages_and_answers_mention_with_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -36,7 +36,7 @@ async def test_nobody_is_heard_where_nothing_is_bound_and_a_mention_is_told_how_
         assert len(here.visible_lines()) == 3
 
 
-async def test_after_a_cut_the_session_goes_on_and_nothing_that_was_said_meanwhile_is_lost(
+async def test_resumed_session_delivers_missed_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -47,7 +47,7 @@ async def test_after_a_cut_the_session_goes_on_and_nothing_that_was_said_meanwhi
         assert (here.fake_discord.gateway.identify_count, here.fake_discord.gateway.resume_count) == (1, 1)
 
 
-async def test_channels_are_taken_up_again_after_a_restart(
+async def test_bound_channels_are_restored_after_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -59,7 +59,7 @@ async def test_channels_are_taken_up_again_after_a_restart(
         await here.wait_for_message("Another answer.")
 
 
-async def test_a_channel_that_is_deleted_is_told_of_elsewhere(
+async def test_status_command_reports_deleted_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:

@@ -9,10 +9,10 @@ import pytest
 from moot.discord.bound_channel import DELIVERY_STOPPED_TEXT, BoundChannel
 from moot.services.discussions import NewMessage
 from moot.types.errors import RateLimited
-from tests.discord.parley import BotSession, open_bot_session
+from tests.discord.bot_session import BotSession, open_bot_session
 
 
-async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
+async def test_follow_up_of_author_interrupts_run_and_drops_pending_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -29,7 +29,7 @@ async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
         ]
 
 
-async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_else(
+async def test_follow_ups_are_queued_after_max_interrupts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -64,7 +64,7 @@ async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_el
         assert statuses[:4] == ["interrupted", "interrupted", "interrupted", "stopped"]
 
 
-async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
+async def test_stop_message_of_author_stops_run_and_keeps_partial_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -87,7 +87,7 @@ async def open_slow_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> As
 
 
 @pytest.mark.parametrize("by_command", [False, True])
-async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
+async def test_stop_cancels_delivery_of_finished_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_command: bool
 ) -> None:
     async with open_slow_session(tmp_path, monkeypatch) as here:
@@ -106,7 +106,7 @@ async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
 
 
-async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
+async def test_stop_delivers_partial_answer_without_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_slow_session(tmp_path, monkeypatch) as here:
@@ -117,7 +117,7 @@ async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
         await here.wait_for_message("And it w")
 
 
-async def test_whoever_says_something_new_does_not_wait_for_pauses(
+async def test_new_message_skips_pauses_of_pending_delivery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_slow_session(tmp_path, monkeypatch) as here:
@@ -137,7 +137,7 @@ async def test_whoever_says_something_new_does_not_wait_for_pauses(
         ]
 
 
-async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
+async def test_message_from_page_is_delivered_with_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -159,7 +159,7 @@ async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
         await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == told)
 
 
-async def test_what_was_heard_before_a_crash_is_said_after_it(
+async def test_queued_message_is_submitted_after_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -176,7 +176,7 @@ async def test_what_was_heard_before_a_crash_is_said_after_it(
 
 
 @pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
-async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, forgotten: bool) -> None:
+async def test_restore_queue_drops_message_only_when_deleted(status: int, forgotten: bool) -> None:
     kinds = {503: discord.DiscordServerError, 404: discord.NotFound}
     trouble = kinds[status](MagicMock(status=status), "")
     premises, channel = MagicMock(), MagicMock()
@@ -189,7 +189,7 @@ async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, fo
     assert premises.channels.discard_message.called is forgotten
 
 
-async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
+async def test_rate_limited_message_is_rejected_and_not_queued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -204,7 +204,7 @@ async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
         assert await here.services.channels.pending_messages(here.general.id) == []
 
 
-async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
+async def test_channel_memory_is_used_in_next_discussion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:

@@ -4,7 +4,7 @@ import pytest
 
 from moot.discord.commands import MODE_NAMES, _parse_new_options
 from moot.types.errors import UsageError
-from tests.discord.parley import BotSession, open_bot_session
+from tests.discord.bot_session import BotSession, open_bot_session
 
 
 async def mention_bot(session: BotSession, text: str) -> str:
@@ -22,7 +22,7 @@ async def mention_bot(session: BotSession, text: str) -> str:
     return find_replies()[0]
 
 
-async def test_a_table_is_laid_changed_and_asked_about(
+async def test_commands_create_change_and_describe_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -59,7 +59,7 @@ async def test_a_table_is_laid_changed_and_asked_about(
         assert "Nobody is speaking." in await here.run_command("stop")
 
 
-async def test_the_same_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commands_work_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         laid = await mention_bot(here, "new scripted/hanging, scripted/hanging mode=parallel")
         assert laid.startswith(
@@ -81,7 +81,7 @@ async def test_the_same_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert asked.content == "anna: stop me if you know this one"
 
 
-async def test_a_discussion_of_the_page_goes_on_in_a_channel(
+async def test_new_command_continues_existing_discussion_in_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -103,7 +103,7 @@ async def test_a_discussion_of_the_page_goes_on_in_a_channel(
         assert here.visible_lines()[-2:] == [("anna", "And here?"), ("Alpha", "A brief answer.")]
 
 
-async def test_somebody_who_is_not_there_cannot_be_stopped(
+async def test_stop_command_rejects_unknown_participant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -113,7 +113,7 @@ async def test_somebody_who_is_not_there_cannot_be_stopped(
         )
 
 
-def test_options_by_mention() -> None:
+def test_parse_new_options_reads_mention_text() -> None:
     assert _parse_new_options("sceptic, engineer mode=debate rounds=3") == {
         "participants": "sceptic, engineer",
         "mode": "debate",
@@ -124,5 +124,5 @@ def test_options_by_mention() -> None:
         _parse_new_options("rounds=many")
 
 
-def test_all_modes_can_be_chosen() -> None:
+def test_mode_names_include_all_modes() -> None:
     assert MODE_NAMES == ("single", "parallel", "consensus", "debate", "advisors", "directed")

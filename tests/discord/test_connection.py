@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from moot.discord import connection
-from tests.discord.parley import BotSession, open_bot_session
+from tests.discord.bot_session import BotSession, open_bot_session
 
 
 async def has_no_live_runs(session: BotSession) -> bool:
@@ -11,7 +11,7 @@ async def has_no_live_runs(session: BotSession) -> bool:
     return len(await session.services.discussions.live_runs("local")) == 0
 
 
-async def test_a_wrong_token_is_told_and_everything_else_goes_on(
+async def test_wrong_token_is_logged_and_services_keep_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, joined=False, token="of-nobody") as here:
@@ -22,7 +22,7 @@ async def test_a_wrong_token_is_told_and_everything_else_goes_on(
         assert here.fake_discord.gateway.identify_count == 0
 
 
-async def test_missing_intents_are_told(
+async def test_missing_intents_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
@@ -32,7 +32,7 @@ async def test_missing_intents_are_told(
         assert await has_no_live_runs(here)
 
 
-async def test_a_discord_that_is_away_is_tried_again(
+async def test_connection_is_retried_when_discord_is_unreachable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connection, "FIRST_BACKOFF_SECONDS", 0.05)
@@ -45,7 +45,7 @@ async def test_a_discord_that_is_away_is_tried_again(
         await here.wait_for_message("A brief answer.")
 
 
-async def test_a_session_that_cannot_be_resumed_begins_anew(
+async def test_new_session_is_started_when_resume_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -57,10 +57,10 @@ async def test_a_session_that_cannot_be_resumed_begins_anew(
         await here.wait_for_message("A brief answer.")
 
 
-async def test_a_part_that_fails_begins_anew_and_hurts_nothing_else(
+async def test_failed_channel_task_is_restarted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("moot.discord.bot.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("moot.discord.bot.RESTART_DELAY_SECONDS", 0.05)
     broken = [True]
     async with open_bot_session(tmp_path, monkeypatch) as here:
         whole = here.services.channels.delivery_progress

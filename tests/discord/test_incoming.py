@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from moot.testing.discord.guild import Upload
-from tests.discord.parley import open_bot_session
+from tests.discord.bot_session import open_bot_session
 
 
-async def test_who_is_named_answers_in_that_order_and_the_others_hear_it(
+async def test_named_participants_answer_in_order_visible_to_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -24,7 +24,7 @@ async def test_who_is_named_answers_in_that_order_and_the_others_hear_it(
         assert all(one.audience is None for one in said)
 
 
-async def test_what_is_attached_comes_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_attachments_are_stored_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/echo")
         here.post_message("Read this.", files=[Upload("notes.txt", b"Four legs.")])
@@ -36,9 +36,7 @@ async def test_what_is_attached_comes_as_files(tmp_path: Path, monkeypatch: pyte
         await here.wait_for_message("tool.bin is no text in UTF-8, image or PDF")
 
 
-async def test_a_message_that_says_nothing_is_not_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_empty_message_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         here.post_message(f"<@{here.fake_discord.guild.bot['id']}>")

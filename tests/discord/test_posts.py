@@ -15,11 +15,11 @@ from moot.types.participants import Participant
         (" ", "Moot"),
     ],
 )
-def test_names_are_those_that_discord_lets_webhooks_have(name: str, shown: str) -> None:
+def test_username_is_valid_for_discord_webhooks(name: str, shown: str) -> None:
     assert MessagePayload(key="", text="", author=MessageAuthor(name)).username == shown
 
 
-def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
+def test_text_with_name_labels_text_with_author() -> None:
     def labelled_text(name: str, text: str) -> str:
         return MessagePayload(key="", text=text, author=MessageAuthor(name)).text_with_name
 
@@ -28,14 +28,14 @@ def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
     assert labelled_text("Alpha", "-# Replying to anna.") == "-# Replying to anna."
 
 
-def test_the_longest_table_fits_also_under_the_longest_name() -> None:
+def test_text_with_name_fits_discord_limit() -> None:
     letter = MessagePayload(
         key="", text=f"```\n{'x' * MAX_MESSAGE_CHARS}\n```", author=MessageAuthor("y" * 100)
     )
     assert len(letter.text_with_name) <= 2000
 
 
-def test_a_picture_of_ones_own_is_shown_and_else_one_of_discords() -> None:
+def test_participant_author_uses_own_avatar_or_discord_default() -> None:
     own = Participant("alpha", "Alpha", "scripted/one", avatar="https://moot.example/a.png")
     assert participant_author(own).avatar == "https://moot.example/a.png"
     bare = participant_author(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
@@ -43,7 +43,7 @@ def test_a_picture_of_ones_own_is_shown_and_else_one_of_discords() -> None:
     assert bare.startswith("https://cdn.discordapp.com/embed/avatars/")
 
 
-def test_a_post_is_text_without_pauses_unless_it_says_so() -> None:
+def test_planned_message_is_text_without_pauses_by_default() -> None:
     post = PlannedMessage(position=1, text="Yes.", author=MOOT_AUTHOR)
     assert (post.kind, post.pause_seconds, post.typing_seconds, post.is_reasoning) == (
         "text",

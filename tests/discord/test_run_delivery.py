@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 
 from moot.discord.run_delivery import format_reply_notice
-from tests.discord.parley import BlockingSleep, open_bot_session
+from tests.discord.bot_session import BlockingSleep, open_bot_session
 
 
-async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
+async def test_reasoning_is_sent_only_to_reasoning_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
@@ -20,7 +20,7 @@ async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
         assert ("Alpha", "Hm, let me see.") not in here.visible_lines()
 
 
-async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
+async def test_deleted_reasoning_channel_does_not_affect_delivery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
@@ -38,7 +38,7 @@ async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
         assert "the thought-log is closed" in caplog.text
 
 
-async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
+async def test_block_impersonation_setting_cuts_text_of_other_speaker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch, guard=True) as here:
@@ -50,7 +50,7 @@ async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
         assert here.visible_lines()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
 
 
-async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_table_is_sent_as_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/tabular")
         here.post_message("Which wood?")
@@ -64,9 +64,7 @@ async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert picture.data.startswith(b"\x89PNG")
 
 
-async def test_the_whiteboard_is_shown_after_a_lesson(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_whiteboard_image_is_sent_after_lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/teacher, scripted/student", mode="directed")
         here.post_message("Why does a table stand?")
@@ -78,7 +76,7 @@ async def test_the_whiteboard_is_shown_after_a_lesson(
         assert here.fake_discord.rest.command_replies[-1]["files"] == ["whiteboard.png"]
 
 
-async def test_what_turns_out_to_be_thought_is_taken_back(
+async def test_text_that_turns_out_to_be_reasoning_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -93,7 +91,7 @@ async def test_what_turns_out_to_be_thought_is_taken_back(
         assert ("Alpha", "I think so.") not in here.visible_lines()
 
 
-async def test_a_failure_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_turn_sends_error_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/failing")
         here.post_message("Well?")
@@ -101,7 +99,7 @@ async def test_a_failure_is_told_in_words(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("times", [1, 2, *(pytest.param(times, marks=pytest.mark.slow) for times in (3, 4))])
-async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
+async def test_restart_neither_duplicates_nor_loses_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -127,9 +125,7 @@ async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
         assert len(here.general.messages) == 7
 
 
-async def test_with_typing_between_them_messages_still_come_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_typing_delivery_keeps_message_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch, degree=2) as here:
         await here.run_command("new", participants="scripted/one")
         here.post_message("Why?")
@@ -138,7 +134,7 @@ async def test_with_typing_between_them_messages_still_come_in_order(
         assert here.general.typing_count >= 1
 
 
-async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
+async def test_typing_indicator_is_refreshed_while_turn_is_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moot.discord.run_delivery.TYPING_SECONDS", 0.05)
@@ -152,7 +148,9 @@ async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
         await here.wait_until_idle()
 
 
-async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_typing_indicator_is_not_sent_for_every_delta(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("moot.discord.run_delivery.TYPING_SECONDS", 600.0)
     async with open_bot_session(tmp_path, monkeypatch) as here:
         held = BlockingSleep(monkeypatch, seconds=0.2)
@@ -164,11 +162,11 @@ async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: p
         assert here.general.typing_count == 1
 
 
-def test_a_long_question_is_shown_by_its_beginning() -> None:
+def test_reply_notice_truncates_long_question() -> None:
     notice = format_reply_notice("anna", "why\n" * 40, "https://x")
     assert notice == f"-# Replying to anna: {('why ' * 20).strip()}… (https://x)"
 
 
-def test_code_in_a_question_is_shown_without_its_fences() -> None:
+def test_reply_notice_removes_code_fences() -> None:
     notice = format_reply_notice("anna", "Why?\n```py\n" + "x" * 90 + "\n```", "https://x")
     assert notice == f"-# Replying to anna: Why? py {'x' * 72}… (https://x)"

@@ -94,7 +94,7 @@ def message_texts(steps: Sequence[DeliveryStep]) -> list[tuple[str, str]]:
     return [(step.author.name, step.text) for step in steps if isinstance(step, PlannedMessage)]
 
 
-def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> None:
+def test_turn_is_presented_by_paragraph_with_remainder_at_end() -> None:
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
@@ -106,7 +106,7 @@ def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> Non
     assert [step.position for step in steps if not isinstance(step, DropPending)] == [0, 1]
 
 
-def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
+def test_overlong_answer_ends_with_overflow_notice() -> None:
     paragraph = f"{'a' * 1900}\n\n"
     steps = message_texts(
         present_events(
@@ -118,7 +118,7 @@ def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
     assert steps[-1] == ("Alpha", f"-# {left:,} more characters of this answer are kept in Moot.")
 
 
-def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
+def test_parallel_turns_are_presented_one_at_a_time_in_start_order() -> None:
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
@@ -141,7 +141,7 @@ def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
     ]
 
 
-def test_what_is_said_elsewhere_comes_first_and_what_is_replied_to_before_the_first_answer() -> None:
+def test_opening_message_and_reply_notice_precede_first_answer() -> None:
     events = (RUN_STARTED, turn_started("alpha"), text_delta("alpha", "Yes."), turn_ended("alpha"))
     assert message_texts(present_events(*events, presenter=make_presenter(opening=["Well?", "Or not?"]))) == [
         ("anna", "Well?"),
@@ -155,7 +155,7 @@ def test_what_is_said_elsewhere_comes_first_and_what_is_replied_to_before_the_fi
     assert message_texts(present_events(RUN_STARTED, presenter=make_presenter(notice="-# Replying"))) == []
 
 
-def test_what_was_told_of_an_attempt_that_failed_is_taken_back() -> None:
+def test_messages_of_failed_attempt_are_retracted() -> None:
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
@@ -171,7 +171,7 @@ def test_what_was_told_of_an_attempt_that_failed_is_taken_back() -> None:
     assert message_texts(steps)[-1] == ("Alpha", "Right.")
 
 
-def test_text_that_turned_out_to_be_thought_is_taken_back_too() -> None:
+def test_retracted_text_is_retracted_from_channel() -> None:
     retracted = TextRetracted(participant="alpha", stage="answer", round=0)
     steps = present_events(
         RUN_STARTED,
@@ -184,7 +184,7 @@ def test_text_that_turned_out_to_be_thought_is_taken_back_too() -> None:
     assert [type(step) for step in steps] == [PlannedMessage, Retract, PlannedMessage]
 
 
-def test_a_turn_that_failed_leaves_only_the_reason() -> None:
+def test_failed_turn_is_replaced_by_error_message() -> None:
     fault = Fault(kind="auth", message="The key is wrong.\nChange it.", retryable=False)
     steps = present_events(
         RUN_STARTED,
@@ -196,7 +196,7 @@ def test_a_turn_that_failed_leaves_only_the_reason() -> None:
     assert message_texts(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
 
 
-def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
+def test_incomplete_answer_ends_with_truncation_notice() -> None:
     early = Fault(kind="network", message="The stream ended early.", retryable=True)
     steps = present_events(
         RUN_STARTED,
@@ -217,7 +217,7 @@ def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
     ]
 
 
-def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() -> None:
+def test_stop_keeps_pending_text_and_interrupt_drops_it() -> None:
     events = (RUN_STARTED, turn_started("alpha"), text_delta("alpha", "One.\n\nTwo"))
     assert message_texts(present_events(*events, turn_ended("alpha", "stopped"))) == [
         ("Alpha", "One."),
@@ -228,7 +228,7 @@ def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() ->
     assert [type(step) for step in steps] == [PlannedMessage, DropPending, DropPending]
 
 
-def test_before_a_tool_is_called_what_was_said_is_told() -> None:
+def test_tool_call_flushes_pending_text() -> None:
     called = ToolCalled(
         participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}"
     )
@@ -267,7 +267,7 @@ PROMPT_TEXT = """\
 
 
 @pytest.mark.parametrize("answer", OUTCOME_TEXTS)
-def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: ApprovalOutcome) -> None:
+def test_approval_prompt_is_resolved_in_place(answer: ApprovalOutcome) -> None:
     reciting = make_presenter()
     steps = present_events(
         RUN_STARTED,
@@ -284,7 +284,7 @@ def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: ApprovalO
     assert reciting.open_approvals == ()
 
 
-def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_been_done() -> None:
+def test_restarted_turn_closes_approval_and_warns_about_repeated_call() -> None:
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
@@ -301,7 +301,7 @@ def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_
     ]
 
 
-def test_thoughts_go_to_the_thought_log() -> None:
+def test_reasoning_is_marked_and_split_into_messages() -> None:
     steps = present_events(
         RUN_STARTED,
         turn_started("alpha"),
@@ -339,18 +339,18 @@ def test_thoughts_go_to_the_thought_log() -> None:
         (Decided(basis="", turn=1, next="alpha", reason=""), []),
     ],
 )
-def test_what_is_told_beside_words(event: Event, shown: list[tuple[str, str]]) -> None:
+def test_notices_summaries_and_decisions_are_presented(event: Event, shown: list[tuple[str, str]]) -> None:
     assert message_texts(present_events(RUN_STARTED, event)) == shown
 
 
-def test_what_is_so_in_every_turn_is_told_once() -> None:
+def test_repeated_notice_is_presented_once() -> None:
     missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
     assert message_texts(present_events(RUN_STARTED, missing, missing)) == [
         ("Moot", "-# It answers without them.")
     ]
 
 
-def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
+def test_whiteboard_is_presented_at_end_when_it_was_used() -> None:
     drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=OpenWhiteboard())
     [post] = present_events(RUN_STARTED, drawn, RunEnded(status="completed"))
     assert isinstance(post, PlannedMessage)
@@ -359,7 +359,7 @@ def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
 
 
 @given(st.data())
-def test_places_do_not_depend_on_how_the_log_is_cut(data: st.DataObject) -> None:
+def test_presentation_does_not_depend_on_delta_sizes(data: st.DataObject) -> None:
     texts = {"alpha": "One.\n\nTwo.\n\n`x`\n", "beta": "Three.\n\nFour."}
     order = data.draw(st.lists(st.sampled_from(list(texts)), max_size=40))
     events = [RUN_STARTED, turn_started("alpha"), turn_started("beta")]

@@ -4,7 +4,7 @@ import pytest
 
 from moot.testing.discord.faults import FaultKind
 from moot.testing.discord.guild import MAX_WEBHOOKS
-from tests.discord.parley import BotSession, open_bot_session
+from tests.discord.bot_session import BotSession, open_bot_session
 
 ANSWERS = [("Alpha", "The first word."), ("Alpha", "And the second.")]
 
@@ -15,7 +15,7 @@ async def start_run(session: BotSession) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rate", "cloudflare", "broken", "done_and_broken", "lost"])
-async def test_whatever_goes_wrong_on_the_way_everything_arrives_once_and_in_order(
+async def test_messages_arrive_once_and_in_order_despite_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FaultKind
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -31,7 +31,7 @@ async def test_whatever_goes_wrong_on_the_way_everything_arrives_once_and_in_ord
 
 
 @pytest.mark.parametrize("kind", ["rate", "broken", "done_and_broken", "lost"])
-async def test_where_there_can_be_no_webhook_moot_speaks_for_all_and_once_too(
+async def test_bot_sends_messages_once_when_webhooks_are_forbidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FaultKind
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -47,7 +47,7 @@ async def test_where_there_can_be_no_webhook_moot_speaks_for_all_and_once_too(
         assert len(here.fake_discord.channel_lines(here.general)) == 5
 
 
-async def test_where_there_are_too_many_webhooks_already_moot_speaks_for_all(
+async def test_bot_sends_messages_when_webhook_limit_is_reached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -58,7 +58,7 @@ async def test_where_there_are_too_many_webhooks_already_moot_speaks_for_all(
         await here.wait_for_message("**Alpha:** And the second.")
 
 
-async def test_where_moot_may_not_write_any_more_nothing_is_sent_until_somebody_writes_there(
+async def test_closed_channel_is_disabled_until_next_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
@@ -80,9 +80,7 @@ async def test_where_moot_may_not_write_any_more_nothing_is_sent_until_somebody_
         await here.fake_discord.wait_until(lambda: here.visible_lines().count(ANSWERS[1]) == 3)
 
 
-async def test_a_webhook_that_somebody_deletes_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deleted_webhook_is_recreated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await start_run(here)
         await here.wait_for_message("And the second.")
@@ -93,9 +91,7 @@ async def test_a_webhook_that_somebody_deletes_is_made_again(
         )
 
 
-async def test_a_webhook_is_found_again_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_webhook_is_reused_after_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await start_run(here)
         await here.wait_for_message("And the second.")

@@ -16,7 +16,7 @@ from moot.types.files import StoredFile
 from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest, user_message
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PLAN = RunPlan(mode="parallel", participants=make_participants(("lab/gpt-5", "lab/deepseek-chat")))
@@ -42,7 +42,7 @@ def make_message(id: str, *files: str) -> Message:
     return Message(id=id, discussion="dis_1", role="user", content="Look.", files=files or None)
 
 
-async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> None:
+async def test_load_attached_files_inlines_text_and_keeps_other_files(files: Files) -> None:
     notes, cat = (
         await store_file(files, "notes.txt", b"Round."),
         await store_file(files, "cat.png", PNG, "image/png"),
@@ -59,7 +59,7 @@ async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> No
     assert await load_attached_files(files, BERT, said) == {"msg_1": (), "msg_3": ()}
 
 
-async def test_people_are_shown_text_and_which_other_files_there_were(files: Files) -> None:
+async def test_load_attached_files_omits_content_of_other_files_when_only_text(files: Files) -> None:
     notes, cat = (
         await store_file(files, "notes.txt", b"Round."),
         await store_file(files, "cat.png", PNG, "image/png"),
@@ -70,7 +70,7 @@ async def test_people_are_shown_text_and_which_other_files_there_were(files: Fil
     assert (picture.part, picture.size) == (File("cat.png", "image/png", b""), len(PNG))
 
 
-async def test_where_there_is_no_room_for_all_the_newest_are_kept(
+async def test_load_attached_files_keeps_newest_files_when_size_limit_is_reached(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_LOADED_BYTES", 9)
@@ -82,7 +82,9 @@ async def test_where_there_is_no_room_for_all_the_newest_are_kept(
     assert [one.part for one in found["msg_2"]] == [Text("new.txt:\n```\n67890\n```")]
 
 
-async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attachments: Attachments) -> None:
+async def test_validate_attachments_rejects_file_that_a_responder_cannot_read(
+    files: Files, attachments: Attachments
+) -> None:
     notes, cat = (
         await store_file(files, "notes.txt", b"Round."),
         await store_file(files, "cat.png", PNG, "image/png"),
@@ -98,7 +100,7 @@ async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attachme
 
 
 @pytest.mark.parametrize("model", ["gone/x", "broken/x"])
-async def test_of_a_model_that_nobody_offers_its_turn_will_tell(
+async def test_validate_attachments_ignores_unknown_models(
     files: Files, attachments: Attachments, model: str
 ) -> None:
     cat = await store_file(files, "cat.png", PNG, "image/png")
@@ -107,7 +109,7 @@ async def test_of_a_model_that_nobody_offers_its_turn_will_tell(
     )
 
 
-async def test_files_that_are_too_large_together_are_refused(
+async def test_validate_attachments_rejects_files_that_are_too_large_together(
     files: Files, attachments: Attachments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_FILE_BYTES", 9)
@@ -117,7 +119,7 @@ async def test_files_that_are_too_large_together_are_refused(
         await attachments.validate_attachments(ANNA, [one.id, two.id], PLAN)
 
 
-async def test_a_request_is_shown_as_its_model_got_it(attachments: Attachments) -> None:
+async def test_readable_request_shows_request_as_sent_to_model(attachments: Attachments) -> None:
     cat = File("cat.png", "image/png", PNG)
     request = ModelRequest(model="m", messages=(user_message(cat, "What is it?"),))
     for model in ("lab/gpt-5", "gone/x"):

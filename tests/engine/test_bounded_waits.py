@@ -12,18 +12,18 @@ async def never_returns() -> str:
     return ""
 
 
-async def test_what_is_done_in_time_is_returned() -> None:
+async def test_wait_at_most_returns_result_in_time() -> None:
     async def soon() -> str:
         return "done"
 
     assert await wait_at_most(soon(), 60, StopSignal()) == "done"
 
 
-async def test_no_more_time_is_waited_than_there_is() -> None:
+async def test_wait_at_most_returns_none_after_timeout() -> None:
     assert await wait_at_most(never_returns(), 0.01, StopSignal()) is None
 
 
-async def test_a_stop_comes_before_the_time_is_over_also_one_that_was_there_before() -> None:
+async def test_wait_at_most_returns_none_when_stop_is_requested() -> None:
     stop = StopSignal()
     asyncio.get_running_loop().call_soon(stop.request_stop)
     async with asyncio.timeout(60):
@@ -31,7 +31,7 @@ async def test_a_stop_comes_before_the_time_is_over_also_one_that_was_there_befo
         assert await wait_at_most(never_returns(), 600, stop) is None
 
 
-async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wait_at_most_abandons_work_that_ignores_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CANCEL_GRACE_SECONDS", 0.01)
     over = asyncio.Event()
 
@@ -47,7 +47,7 @@ async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch)
     over.set()
 
 
-async def test_what_it_raises_is_passed_on() -> None:
+async def test_wait_at_most_propagates_exception() -> None:
     async def broken() -> str:
         raise ValueError
 
@@ -55,7 +55,7 @@ async def test_what_it_raises_is_passed_on() -> None:
         await wait_at_most(broken(), 60, StopSignal())
 
 
-async def test_whoever_waits_may_be_cancelled_and_the_work_is_too() -> None:
+async def test_wait_at_most_cancels_work_when_caller_is_cancelled() -> None:
     gone = asyncio.Event()
 
     async def work() -> str:

@@ -8,7 +8,7 @@ from moot.engine.call_limiter import CallLimiter
 from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import RateLimiter
-from tests.databases import DATABASE_KINDS, database_url, open_migrated_database
+from tests.support.databases import DATABASE_KINDS, database_url, open_migrated_database
 
 
 @pytest.fixture(params=DATABASE_KINDS)
@@ -17,14 +17,14 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         yield database
 
 
-async def test_calls_beyond_those_of_a_minute_are_told_when_to_ask_again(database: Database) -> None:
+async def test_try_acquire_call_returns_wait_seconds_beyond_calls_per_minute(database: Database) -> None:
     admission = CallLimiter(database, RateLimiter(database), 3)
     waits = await asyncio.gather(*(admission.try_acquire_call() for _ in range(9)))
     assert waits.count(None) == 3
     assert all(0 < wait <= 20 for wait in waits if wait is not None)
 
 
-async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> None:
+async def test_workers_on_one_postgres_share_the_limit(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url, Database(url) as one, Database(url) as other:
         await migrate(one)
         workers = [CallLimiter(database, RateLimiter(database), 3) for database in (one, other)]
@@ -32,7 +32,7 @@ async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> Non
     assert waits.count(None) == 3
 
 
-async def test_those_who_ask_at_the_same_time_are_counted_together(tmp_path: Path) -> None:
+async def test_concurrent_calls_are_reserved_together(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         rates = CountingRateLimiter(database)
         admission = CallLimiter(database, rates, 100)

@@ -70,7 +70,7 @@ def test_metrics_have_these_names() -> None:
     }
 
 
-def test_turns_are_counted_by_how_they_ended() -> None:
+def test_turns_are_counted_by_status() -> None:
     count_turn(make_turn_ended("ending/one"))
     count_turn(make_turn_ended("ending/one", "failed"))
     count_turn(make_turn_ended("ending/one", "failed"))
@@ -79,7 +79,7 @@ def test_turns_are_counted_by_how_they_ended() -> None:
     assert sample("moot_turns_total", provider="ending", status="stopped") is None
 
 
-def test_cost_is_counted_where_the_price_is_known() -> None:
+def test_cost_is_counted_only_when_price_is_known() -> None:
     count_turn(make_turn_ended("dear/one", cost=0.25))
     count_turn(make_turn_ended("dear/one", cost=0.5))
     count_turn(make_turn_ended("dear/one", cost=None))
@@ -88,7 +88,7 @@ def test_cost_is_counted_where_the_price_is_known() -> None:
     assert sample("moot_cost_dollars_total", provider="unpriced") is None
 
 
-def test_the_time_to_the_first_token_is_observed_where_one_came() -> None:
+def test_first_token_seconds_are_observed_only_when_a_token_came() -> None:
     count_turn(make_turn_ended("timely/one", first_token=0.3))
     count_turn(make_turn_ended("timely/one", first_token=1.5))
     count_turn(make_turn_ended("timely/one", "failed", first_token=None))
@@ -99,7 +99,7 @@ def test_the_time_to_the_first_token_is_observed_where_one_came() -> None:
     assert sample("moot_first_token_seconds_bucket", provider="timely", le="32.0") == 2  # the last
 
 
-def test_neither_what_was_said_nor_who_said_it_is_shown() -> None:
+def test_metrics_expose_neither_text_nor_participants() -> None:
     count_turn(make_turn_ended("discreet/colonel-mustard", usage=Usage(1, 1), cost=0.1, first_token=0.1))
     count_turn(make_turn_ended("discreet/colonel-mustard", "failed"))
     shown = generate_latest().decode()
@@ -184,11 +184,11 @@ def parse_spans(body: bytes) -> ResourceSpans:
     return spans
 
 
-def test_without_an_endpoint_nothing_is_even_loaded() -> None:
+def test_tracing_package_is_not_loaded_without_endpoint() -> None:
     assert export_turn_in_process() == "[]\n"
 
 
-def test_with_an_endpoint_a_turn_arrives_there(collector: Collector) -> None:
+def test_turn_span_is_exported_to_endpoint(collector: Collector) -> None:
     assert EXPORTER in export_turn_in_process(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
     path, body = collector.received.get_nowait()
     assert path == "/v1/traces"
@@ -212,14 +212,14 @@ def test_with_an_endpoint_a_turn_arrives_there(collector: Collector) -> None:
     assert collector.received.empty()
 
 
-def test_nothing_of_what_was_said_leaves_the_house(collector: Collector) -> None:
+def test_turn_span_contains_no_text(collector: Collector) -> None:
     export_turn_in_process(OTEL_EXPORTER_OTLP_ENDPOINT=collector.address)
     _, body = collector.received.get_nowait()
     for secret in (b"candlestick", b"rope", b"library"):
         assert secret not in body
 
 
-def test_an_endpoint_for_traces_alone_and_a_name_of_the_service_are_used(collector: Collector) -> None:
+def test_traces_endpoint_and_service_name_are_used(collector: Collector) -> None:
     export_turn_in_process(
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{collector.address}/mine", OTEL_SERVICE_NAME="our-table"
     )
@@ -230,7 +230,7 @@ def test_an_endpoint_for_traces_alone_and_a_name_of_the_service_are_used(collect
 
 
 @pytest.mark.parametrize("variable", telemetry.OTLP_VARIABLES)
-def test_whoever_asks_for_traces_without_the_package_is_told_how_to_get_it(
+def test_configure_tracing_rejects_missing_package_with_install_hint(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setitem(sys.modules, EXPORTER, None)
@@ -238,7 +238,7 @@ def test_whoever_asks_for_traces_without_the_package_is_told_how_to_get_it(
         telemetry.configure_tracing({variable: "http://127.0.0.1:4318"})
 
 
-def test_where_nothing_is_asked_for_no_package_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configure_tracing_needs_no_package_without_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, EXPORTER, None)
     telemetry.configure_tracing({})
     telemetry.configure_tracing(dict.fromkeys(telemetry.OTLP_VARIABLES, ""))

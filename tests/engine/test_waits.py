@@ -31,12 +31,12 @@ def recorded_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-async def test_what_is_there_is_not_waited_for(recorded_waits: list[float]) -> None:
+async def test_retry_while_unavailable_returns_at_once_when_available(recorded_waits: list[float]) -> None:
     assert await retry_while_unavailable(UnavailableDatabase(0).query) == "there"
     assert recorded_waits == []
 
 
-async def test_what_is_away_is_asked_again_ever_more_seldom_and_it_is_said_why(
+async def test_retry_while_unavailable_backs_off_and_logs_reason(
     recorded_waits: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -45,7 +45,7 @@ async def test_what_is_away_is_asked_again_ever_more_seldom_and_it_is_said_why(
     assert {record.__dict__["reason"] for record in caplog.records} == {"The database is busy."}
 
 
-async def test_what_goes_wrong_otherwise_is_not_tried_again(recorded_waits: list[float]) -> None:
+async def test_retry_while_unavailable_propagates_other_errors(recorded_waits: list[float]) -> None:
     async def ask() -> None:
         raise ZeroDivisionError
 

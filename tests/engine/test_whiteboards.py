@@ -17,10 +17,10 @@ from moot.types.drawing import OpenWhiteboard
 from moot.types.errors import NotFound
 from moot.types.events import Event, RunEnded, TextDelta, TurnKey
 from moot.whiteboard.state import Board, replay_actions
-from tests.engine.tables import QUESTION
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, lease_run, register_workers
-from tests.whiteboard.acting import (
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, lease_run, register_workers
+from tests.support.table_harness import QUESTION
+from tests.support.whiteboard_events import (
     FIRST_TURN,
     SECOND_TURN,
     action_taken,
@@ -87,7 +87,7 @@ def element_ids(board: Board) -> list[str]:
     return [element.id for element in board.elements]
 
 
-async def test_a_board_is_kept_from_run_to_run_and_can_be_looked_at_as_each_left_it(
+async def test_whiteboard_persists_across_runs_and_can_be_read_after_each(
     lesson: LessonHarness,
 ) -> None:
     discussion = await create_discussion(lesson.database)
@@ -108,7 +108,7 @@ async def test_a_board_is_kept_from_run_to_run_and_can_be_looked_at_as_each_left
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, second.id, 0)) == ["one"]
 
 
-async def test_a_board_can_be_looked_at_after_every_event(lesson: LessonHarness) -> None:
+async def test_whiteboard_at_returns_state_after_every_event(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
     run, journal = await lesson.start_run(discussion)
     await lesson.write_turn(
@@ -126,7 +126,7 @@ async def test_a_board_can_be_looked_at_after_every_event(lesson: LessonHarness)
     assert await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, run.id, 10_000) == boards[-1]
 
 
-async def test_while_a_turn_goes_on_the_board_shows_what_it_did_until_now(lesson: LessonHarness) -> None:
+async def test_whiteboard_at_includes_current_attempt_of_running_turn(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
     run, journal = await lesson.start_run(discussion)
     await journal.append_events([turn_started(FIRST_TURN)])
@@ -140,7 +140,7 @@ async def test_while_a_turn_goes_on_the_board_shows_what_it_did_until_now(lesson
     )
 
 
-async def test_a_long_log_is_read_to_its_end(lesson: LessonHarness) -> None:
+async def test_whiteboard_at_reads_long_event_log_to_end(lesson: LessonHarness) -> None:
     discussion = await create_discussion(lesson.database)
     run, journal = await lesson.start_run(discussion)
     await journal.append_events([turn_started(FIRST_TURN)])
@@ -150,7 +150,9 @@ async def test_a_long_log_is_read_to_its_end(lesson: LessonHarness) -> None:
     assert element_ids(await lesson.whiteboards.whiteboard_at(ANNA, discussion.id, run.id)) == ["late"]
 
 
-async def test_what_is_not_there_or_not_yours_is_not_found(lesson: LessonHarness) -> None:
+async def test_whiteboard_at_raises_not_found_for_missing_or_foreign_discussion(
+    lesson: LessonHarness,
+) -> None:
     discussion, other = await create_discussion(lesson.database), await create_discussion(lesson.database)
     run, _ = await lesson.start_run(discussion)
     assert await lesson.whiteboards.whiteboard_at(ANNA, discussion.id) == replay_actions([])

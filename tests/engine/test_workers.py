@@ -17,10 +17,10 @@ from moot.types.billing import Payer
 from moot.types.discussions import Run
 from moot.types.errors import DatabaseUnavailable, ShuttingDown
 from moot.types.run_plan import RunPlan
-from tests.databases import open_migrated_database
-from tests.store.hearing import wait_until
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import create_run
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.databases import open_migrated_database
+from tests.support.runs import create_run
+from tests.support.waiting import wait_until
 
 LEASE_SECONDS = 1.0
 MANY_ROUNDS = 5 * MAX_MISSED_HEARTBEATS  # rounds
@@ -113,7 +113,7 @@ async def worker_rows(database: Database) -> dict[str, str | None]:
         return {row.id: row.reaper for row in found}
 
 
-async def test_who_is_silent_is_taken_over_once(database: InterruptibleDatabase) -> None:
+async def test_silent_worker_is_taken_over_once(database: InterruptibleDatabase) -> None:
     one, other, _ = await join_workers(database, "one", "other", "silent")
     await run_rounds(MAX_MISSED_HEARTBEATS, one, other)
     assert one.taken_over == other.taken_over == []
@@ -122,7 +122,7 @@ async def test_who_is_silent_is_taken_over_once(database: InterruptibleDatabase)
     assert await worker_rows(database) == {"one": None, "other": None}
 
 
-async def test_who_died_on_this_machine_is_taken_over_at_the_first_look(
+async def test_dead_worker_on_same_machine_is_taken_over_at_first_check(
     database: InterruptibleDatabase, tmp_path: Path
 ) -> None:
     machine = tmp_path / "workers"
@@ -136,7 +136,7 @@ async def test_who_died_on_this_machine_is_taken_over_at_the_first_look(
         assert [path.name for path in machine.iterdir()] == ["living"]
 
 
-async def test_who_lives_is_never_taken_over(database: InterruptibleDatabase) -> None:
+async def test_live_worker_is_never_taken_over(database: InterruptibleDatabase) -> None:
     living = await join_workers(database, "one", "other", "third")
     await run_rounds(MANY_ROUNDS, *living)
     assert [one.taken_over for one in living] == [[], [], []]
@@ -147,7 +147,9 @@ async def test_who_lives_is_never_taken_over(database: InterruptibleDatabase) ->
     assert [one.fenced_count for one in living] == [0, 0, 0]
 
 
-async def test_27_who_wakes_up_and_was_taken_over_must_end(database: InterruptibleDatabase) -> None:
+async def test_worker_that_was_taken_over_is_fenced_on_next_heartbeat(
+    database: InterruptibleDatabase,
+) -> None:
     one, sleeper = await join_workers(database, "one", "sleeper")
     await run_rounds(MANY_ROUNDS, one)
     assert one.taken_over == ["sleeper"]
@@ -156,7 +158,7 @@ async def test_27_who_wakes_up_and_was_taken_over_must_end(database: Interruptib
     assert sleeper.taken_over == []
 
 
-async def test_27_who_is_being_taken_over_must_end_too(database: InterruptibleDatabase) -> None:
+async def test_worker_with_takeover_in_progress_is_fenced(database: InterruptibleDatabase) -> None:
     one, sleeper = await join_workers(database, "one", "sleeper")
     async with database.write() as connection:
         await connection.execute(update(worker).where(worker.c.id == "sleeper").values(reaper="one"))
@@ -166,7 +168,9 @@ async def test_27_who_is_being_taken_over_must_end_too(database: InterruptibleDa
     assert one.taken_over == ["sleeper"]
 
 
-async def test_33_no_clock_is_asked(database: InterruptibleDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_takeover_does_not_depend_on_system_clock(
+    database: InterruptibleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = await join_workers(database, "one", "other")
     for jump in (3600.0, -3600.0, 1e6):
         with monkeypatch.context() as patch:
@@ -176,7 +180,9 @@ async def test_33_no_clock_is_asked(database: InterruptibleDatabase, monkeypatch
 
 
 @pytest.mark.parametrize("what", ["everything", "writing"])
-async def test_29_nobody_dies_while_the_database_is_away(database: InterruptibleDatabase, what: str) -> None:
+async def test_no_worker_is_taken_over_while_database_is_unavailable(
+    database: InterruptibleDatabase, what: str
+) -> None:
     living = await join_workers(database, "one", "other", "third")
     await run_rounds(MAX_MISSED_HEARTBEATS, *living)
     database.can_read, database.can_write = what == "writing", False
@@ -189,7 +195,7 @@ async def test_29_nobody_dies_while_the_database_is_away(database: Interruptible
     assert [one.fenced_count for one in living] == [0, 0, 0]
 
 
-async def test_a_reaper_that_dies_half_way_is_replaced(database: InterruptibleDatabase) -> None:
+async def test_worker_that_dies_during_takeover_is_replaced(database: InterruptibleDatabase) -> None:
     reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
     begun = asyncio.Event()
 
@@ -215,7 +221,7 @@ async def test_a_reaper_that_dies_half_way_is_replaced(database: InterruptibleDa
     assert await worker_rows(database) == {"other": None}
 
 
-async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(
+async def test_slow_takeover_is_not_replaced_while_worker_lives(
     database: InterruptibleDatabase,
 ) -> None:
     reaper, other, _ = await join_workers(database, "reaper", "other", "silent")
@@ -239,7 +245,7 @@ async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(
     assert reaper.fenced_count == other.fenced_count == 0
 
 
-async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(
+async def test_takeover_is_retried_when_database_becomes_unavailable(
     database: InterruptibleDatabase,
 ) -> None:
     one, _ = await join_workers(database, "one", "silent")
@@ -257,7 +263,7 @@ async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(
     assert await worker_rows(database) == {"one": None}
 
 
-async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: InterruptibleDatabase) -> None:
+async def test_workers_that_took_over_each_other_are_both_taken_over(database: InterruptibleDatabase) -> None:
     third, *_ = await join_workers(database, "third", "one", "other")
     async with database.write() as connection:
         for id, reaper in (("one", "other"), ("other", "one")):
@@ -267,7 +273,7 @@ async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: In
     assert await worker_rows(database) == {"third": None}
 
 
-async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: InterruptibleDatabase) -> None:
+async def test_worker_that_leaves_with_runs_is_taken_over_at_once(database: InterruptibleDatabase) -> None:
     one, leaver = await join_workers(database, "one", "leaver")
     await leaver.monitor.leave_cluster()
     await run_rounds(1, leaver)
@@ -277,7 +283,7 @@ async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: Interrupt
     assert await worker_rows(database) == {"one": None}
 
 
-async def test_a_stranger_that_was_noted_is_taken_over_once(database: InterruptibleDatabase) -> None:
+async def test_unregistered_worker_marked_as_left_is_taken_over_once(database: InterruptibleDatabase) -> None:
     one, other = await join_workers(database, "one", "other")
     for _ in range(2):
         await WorkerRegistry(database).register_as_left("stranger")
@@ -287,7 +293,7 @@ async def test_a_stranger_that_was_noted_is_taken_over_once(database: Interrupti
     assert await worker_rows(database) == {"one": None, "other": None}
 
 
-async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: InterruptibleDatabase) -> None:
+async def test_run_added_during_takeover_is_found_or_rejected(database: InterruptibleDatabase) -> None:
     await create_accounts(database)
     table = await create_discussion(database)
     one, _ = await join_workers(database, "one", "silent")
@@ -310,7 +316,7 @@ async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: In
     assert added != []
 
 
-async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(
+async def test_takeover_waits_for_run_that_is_being_added(
     database: InterruptibleDatabase,
 ) -> None:
     await create_accounts(database)
@@ -328,7 +334,9 @@ async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(
     assert one.taken_over == ["silent"]
 
 
-async def test_workers_that_run_by_themselves(database: InterruptibleDatabase, tmp_path: Path) -> None:
+async def test_run_heartbeats_takes_over_dead_and_leaving_workers(
+    database: InterruptibleDatabase, tmp_path: Path
+) -> None:
     machine = tmp_path / "workers"
     one, other, mortal = joined = await join_workers(
         database, "one", "other", "mortal", lock_folder=machine, lease_seconds=10.0
@@ -349,7 +357,7 @@ async def test_workers_that_run_by_themselves(database: InterruptibleDatabase, t
     assert one.fenced_count == other.fenced_count == mortal.fenced_count == 0
 
 
-async def test_beats_go_on_while_somebody_is_taken_over(database: InterruptibleDatabase) -> None:
+async def test_heartbeats_continue_during_takeover(database: InterruptibleDatabase) -> None:
     reaper, _ = await join_workers(database, "reaper", "silent")
     done = asyncio.Event()
     beats: list[int] = []
@@ -370,7 +378,9 @@ async def test_beats_go_on_while_somebody_is_taken_over(database: InterruptibleD
     await asyncio.gather(beating, return_exceptions=True)
 
 
-async def test_beats_go_on_while_the_line_of_a_dead_worker_is_held(database: InterruptibleDatabase) -> None:
+async def test_heartbeats_continue_while_row_of_dead_worker_is_locked(
+    database: InterruptibleDatabase,
+) -> None:
     one, _ = await join_workers(database, "one", "silent")
     async with Database(database.url, connections=1) as apart:
         one.monitor._registry = WorkerRegistry(apart)
@@ -386,7 +396,7 @@ async def test_beats_go_on_while_the_line_of_a_dead_worker_is_held(database: Int
 REGISTERED_WORKERS = {"one", "other"}
 
 
-def test_only_who_left_a_file_and_does_not_hold_it_is_dead(tmp_path: Path) -> None:
+def test_dead_workers_are_those_with_unlocked_file(tmp_path: Path) -> None:
     here = WorkerLockFiles(tmp_path / "workers")
     assert here.dead_workers(REGISTERED_WORKERS) == set()
     with here.lock_worker_file("one"):
@@ -396,13 +406,13 @@ def test_only_who_left_a_file_and_does_not_hold_it_is_dead(tmp_path: Path) -> No
         assert here.dead_workers(REGISTERED_WORKERS) == {"other"}  # until it is struck off
 
 
-def test_whoever_is_done_leaves_nothing(tmp_path: Path) -> None:
+def test_lock_worker_file_removes_file_on_exit(tmp_path: Path) -> None:
     with WorkerLockFiles(tmp_path).lock_worker_file("one"):
         pass
     assert not list(tmp_path.iterdir())
 
 
-def test_what_somebody_left_who_was_struck_off_is_cleared_away(tmp_path: Path) -> None:
+def test_dead_workers_removes_files_of_deregistered_workers(tmp_path: Path) -> None:
     (tmp_path / "third").touch()
     with WorkerLockFiles(tmp_path).lock_worker_file("one"):
         assert WorkerLockFiles(tmp_path).dead_workers(REGISTERED_WORKERS) == set()
@@ -410,7 +420,7 @@ def test_what_somebody_left_who_was_struck_off_is_cleared_away(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("name", "value"), [("try_lock_file", lambda _: False), ("HAS_FILE_LOCKS", False)])
-def test_whoever_cannot_hold_its_file_has_none(
+def test_lock_worker_file_creates_no_file_when_locking_is_unavailable(
     tmp_path: Path, name: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, name, value)
@@ -418,7 +428,7 @@ def test_whoever_cannot_hold_its_file_has_none(
         assert not list(tmp_path.iterdir())
 
 
-def test_another_machine_and_another_database_have_a_folder_of_their_own(
+def test_worker_lock_folder_differs_by_machine_and_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = [

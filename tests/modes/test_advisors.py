@@ -3,7 +3,7 @@ from msgspec.structs import replace
 from moot.modes.advisors import advisors
 from moot.types.modes import AdvisorOptions
 from moot.types.run_plan import RunPlan
-from tests.modes.fake import FakeTable, plan
+from tests.modes.fake_table import FakeTable, plan
 
 CROSS_TALK_AND_SYNTHESIS = AdvisorOptions(cross_talk=True, synthesis=True)
 
@@ -13,7 +13,7 @@ def with_active(run_plan: RunPlan, *ids: str) -> RunPlan:
     return replace(run_plan, participants=seats)
 
 
-async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
+async def test_advisors_answer_in_parallel_in_their_own_threads() -> None:
     table = FakeTable(plan("advisors", 2))
     await advisors(table)
     assert table.log == [
@@ -24,7 +24,7 @@ async def test_all_answer_at_the_same_time_each_in_its_own_thread() -> None:
     ]
 
 
-async def test_they_may_answer_each_other_once_and_the_first_draws_it_together() -> None:
+async def test_advisors_cross_talk_once_and_first_synthesizes() -> None:
     table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS))
     await advisors(table)
     assert table.log[4:] == [
@@ -40,7 +40,7 @@ async def test_they_may_answer_each_other_once_and_the_first_draws_it_together()
     ]
 
 
-async def test_one_who_failed_is_left_out_of_what_follows_and_the_others_go_on() -> None:
+async def test_failed_advisor_is_excluded_from_later_stages() -> None:
     table = FakeTable(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS), {"alpha": ["failed"]})
     await advisors(table)
     assert [line for line in table.log if "alpha" in line] == ["answer/0/alpha sees advised: failed"]
@@ -48,7 +48,7 @@ async def test_one_who_failed_is_left_out_of_what_follows_and_the_others_go_on()
     assert table.log[-1] == "synthesis/0/beta sees advised"
 
 
-async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> None:
+async def test_next_advisor_synthesizes_when_first_fails() -> None:
     table = FakeTable(
         plan("advisors", 2, advisors=AdvisorOptions(synthesis=True)), {"alpha": ["completed", "failed"]}
     )
@@ -56,7 +56,7 @@ async def test_where_the_first_cannot_draw_it_together_the_next_one_does() -> No
     assert table.log[-2:] == ["synthesis/0/alpha sees advised: failed", "synthesis/0/beta sees advised"]
 
 
-async def test_one_alone_has_nobody_to_talk_to_and_nothing_to_draw_together() -> None:
+async def test_single_advisor_has_no_cross_talk_and_no_synthesis() -> None:
     for table in (
         FakeTable(plan("advisors", 1, advisors=CROSS_TALK_AND_SYNTHESIS)),
         FakeTable(plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS), {"alpha": ["failed"]}),
@@ -65,7 +65,7 @@ async def test_one_alone_has_nobody_to_talk_to_and_nothing_to_draw_together() ->
         assert not any(line.startswith(("cross_talk", "synthesis")) for line in table.log)
 
 
-async def test_a_cap_takes_away_what_follows_and_never_the_answers() -> None:
+async def test_max_cost_skips_later_stages_but_never_answers() -> None:
     table = FakeTable(plan("advisors", 2, advisors=CROSS_TALK_AND_SYNTHESIS), unaffordable=["The cross-talk"])
     await advisors(table)
     assert "answer/0/beta sees advised" in table.log
@@ -80,7 +80,7 @@ async def test_a_cap_takes_away_what_follows_and_never_the_answers() -> None:
     assert poorer.log[-1] == "answer/0/beta sees advised"
 
 
-async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
+async def test_inactive_advisor_is_not_called() -> None:
     table = FakeTable(with_active(plan("advisors", 3), "beta", "gamma"))
     await advisors(table)
     assert [line for line in table.log if "sees" in line] == [
@@ -89,7 +89,7 @@ async def test_who_is_not_active_keeps_its_seat_and_is_not_asked() -> None:
     ]
 
 
-async def test_where_nobody_is_active_the_first_gives_a_plain_answer() -> None:
+async def test_first_participant_answers_plainly_when_nobody_is_active() -> None:
     table = FakeTable(with_active(plan("advisors", 3, advisors=CROSS_TALK_AND_SYNTHESIS)))
     await advisors(table)
     assert table.log == ["answer/0/alpha sees everything"]

@@ -2,10 +2,10 @@ import pytest
 
 from moot.modes.auto_continue import auto_continue
 from moot.prompts.templates import load_template
-from tests.modes.fake import FakeRunStopped, FakeTable, plan
+from tests.modes.fake_table import FakeRunStopped, FakeTable, plan
 
 
-async def test_the_one_after_the_last_speaker_begins_and_it_goes_round() -> None:
+async def test_auto_continue_starts_at_first_and_cycles_through_participants() -> None:
     table = FakeTable(plan("continue", 3, turns=4, first=1))
     await auto_continue(table)
     assert table.log == [
@@ -18,20 +18,20 @@ async def test_the_one_after_the_last_speaker_begins_and_it_goes_round() -> None
 
 
 @pytest.mark.parametrize(("first", "speaker"), [(0, "alpha"), (2, "gamma"), (3, "alpha"), (7, "beta")])
-async def test_whoever_is_counted_past_the_last_seat_is_the_first_again(first: int, speaker: str) -> None:
+async def test_auto_continue_wraps_first_index_around(first: int, speaker: str) -> None:
     table = FakeTable(plan("continue", 3, turns=1, first=first))
     await auto_continue(table)
     assert table.log == [f"continue/0/{speaker} sees everything"]
 
 
-async def test_one_alone_thinks_further() -> None:
+async def test_auto_continue_with_one_participant_uses_solo_instruction() -> None:
     table = FakeTable(plan("continue", 1, turns=2))
     await auto_continue(table)
     assert table.log == ["continue/0/alpha sees everything", "continue/1/alpha sees everything"]
     assert table.instructions == {load_template("go_on_alone")}
 
 
-async def test_the_next_one_takes_over_from_one_who_fails() -> None:
+async def test_auto_continue_skips_to_next_participant_after_failure() -> None:
     table = FakeTable(plan("continue", 2, turns=3), {"alpha": ["failed", "failed"]})
     await auto_continue(table)
     assert table.log == [
@@ -41,7 +41,7 @@ async def test_the_next_one_takes_over_from_one_who_fails() -> None:
     ]
 
 
-async def test_when_nobody_can_speak_any_more_it_ends() -> None:
+async def test_auto_continue_ends_when_nobody_can_speak() -> None:
     table = FakeTable(
         plan("continue", 2, turns=20), {"alpha": ["completed", "stopped"], "beta": ["failed", "stopped"]}
     )
@@ -53,7 +53,7 @@ async def test_when_nobody_can_speak_any_more_it_ends() -> None:
     ]
 
 
-async def test_a_stop_ends_it_at_once() -> None:
+async def test_auto_continue_ends_at_once_when_stopped() -> None:
     table = FakeTable(plan("continue", 2, turns=20), stopped_after=3)
     with pytest.raises(FakeRunStopped):
         await auto_continue(table)

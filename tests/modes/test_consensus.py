@@ -1,10 +1,10 @@
 import pytest
 
 from moot.modes.consensus import consensus
-from tests.modes.fake import FakeRunStopped, FakeTable, plan
+from tests.modes.fake_table import FakeRunStopped, FakeTable, plan
 
 
-async def test_two_participants_and_two_rounds_are_four_turns() -> None:
+async def test_two_participants_in_two_rounds_take_four_turns() -> None:
     table = FakeTable(plan("consensus"))
     await consensus(table)
     assert table.log == [
@@ -17,7 +17,7 @@ async def test_two_participants_and_two_rounds_are_four_turns() -> None:
     ]
 
 
-async def test_one_who_fails_is_passed_over_and_asked_again_in_the_next_round() -> None:
+async def test_failed_participant_is_skipped_and_called_again_in_next_round() -> None:
     table = FakeTable(plan("consensus", 3), {"alpha": ["failed"], "beta": ["completed", "failed"]})
     await consensus(table)
     assert table.log == [
@@ -33,7 +33,7 @@ async def test_one_who_fails_is_passed_over_and_asked_again_in_the_next_round() 
 
 
 @pytest.mark.parametrize(("to", "rounds"), [(("alpha", "beta"), 3), (("beta",), 1)])
-async def test_those_who_are_spoken_to_have_as_many_rounds_and_one_alone_a_single_one(
+async def test_addressed_participants_take_all_rounds_and_a_single_one_takes_one(
     to: tuple[str, ...], rounds: int
 ) -> None:
     table = FakeTable(plan("consensus", 3, rounds=3, to=to))
@@ -42,7 +42,7 @@ async def test_those_who_are_spoken_to_have_as_many_rounds_and_one_alone_a_singl
     assert [line for line in table.log if "sees" in line] == turns
 
 
-async def test_a_stop_ends_it_wherever_it_is() -> None:
+async def test_consensus_ends_at_once_when_stopped() -> None:
     table = FakeTable(plan("consensus"), stopped_after=2)
     with pytest.raises(FakeRunStopped):
         await consensus(table)

@@ -1,10 +1,10 @@
 from moot.modes.debate import debate
 from moot.types.debate import DebateOptions
 from moot.types.events import Agreed, BallotCast
-from tests.modes.fake import FakeTable, plan
+from tests.modes.fake_table import FakeTable, plan
 
 
-async def test_all_answer_alone_then_read_each_other_and_the_lead_sums_up_beside_the_minutes() -> None:
+async def test_debate_runs_answers_rebuttals_then_synthesis_beside_analyses() -> None:
     ballots = [
         BallotCast(basis=who, participant=who, order=(others,))
         for who, others in (("alpha", ("beta", "gamma")), ("beta", ("alpha", "gamma")))
@@ -35,14 +35,14 @@ async def test_all_answer_alone_then_read_each_other_and_the_lead_sums_up_beside
     ]
 
 
-async def test_where_nobody_keeps_minutes_there_is_only_the_synthesis() -> None:
+async def test_debate_without_analyses_has_only_synthesis() -> None:
     table = FakeTable(plan("debate", 3, minutes=False))
     await debate(table)
     assert "synthesis/0/alpha sees briefed" in table.log
     assert not any("looks for" in line for line in table.log)
 
 
-async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
+async def test_failed_participant_is_excluded_from_later_stages() -> None:
     table = FakeTable(plan("debate", 3, debate=DebateOptions(ledger=False)), {"beta": ["failed"]})
     await debate(table)
     assert not [line for line in table.log if "beta" in line and not line.startswith("initial")]
@@ -50,14 +50,14 @@ async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
     assert not any("ranking" in line or "ledger" in line for line in table.log)
 
 
-async def test_a_lead_that_is_out_is_replaced_and_that_is_told() -> None:
+async def test_missing_lead_is_replaced_with_notice() -> None:
     table = FakeTable(plan("debate", 3, debate=DebateOptions(lead="gamma")), {"gamma": ["failed"]})
     await debate(table)
     assert "lead_replaced: Gamma dropped out: Alpha sums up instead." in table.log
     assert "synthesis/0/alpha sees briefed" in table.log
 
 
-async def test_the_chosen_lead_sums_up() -> None:
+async def test_chosen_lead_synthesizes() -> None:
     table = FakeTable(plan("debate", 2, debate=DebateOptions(lead="beta")))
     await debate(table)
     assert "synthesis/0/beta sees briefed" in table.log
@@ -65,13 +65,13 @@ async def test_the_chosen_lead_sums_up() -> None:
     assert not any("ranking" in line for line in table.log)  # two cannot be ranked
 
 
-async def test_where_nobody_answers_nothing_follows() -> None:
+async def test_debate_ends_when_nobody_answers() -> None:
     table = FakeTable(plan("debate", 2), {"alpha": ["failed"], "beta": ["stopped"]})
     await debate(table)
     assert table.log[-1] == "initial/0/beta sees own_thread: stopped"
 
 
-async def test_one_alone_debates_with_nobody_but_sums_up() -> None:
+async def test_single_answer_skips_rebuttal_but_is_synthesized() -> None:
     table = FakeTable(plan("debate", 2), {"alpha": ["failed"]})
     await debate(table)
     assert "beta complete, missing: Only Beta answered: there is nothing to debate." in table.log
@@ -79,14 +79,14 @@ async def test_one_alone_debates_with_nobody_but_sums_up() -> None:
     assert not any(line.startswith("debate/") for line in table.log)
 
 
-async def test_where_all_fail_to_refine_the_first_answers_are_summed_up() -> None:
+async def test_first_answers_are_synthesized_when_all_rebuttals_fail() -> None:
     ends = {"alpha": ["completed", "failed"], "beta": ["completed", "failed"]}
     table = FakeTable(plan("debate", 2), ends)  # type: ignore[arg-type]
     await debate(table)
     assert "synthesis/0/alpha sees briefed" in table.log
 
 
-async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_what_it_saved() -> None:
+async def test_skip_if_agreed_skips_rebuttals_when_answers_agree_and_reports_savings() -> None:
     agreed = Agreed(basis="x", agree=True, reason="Both say no.", saved=0.25)
     table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results={"gate": [agreed]})
     await debate(table)
@@ -96,7 +96,7 @@ async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_
     assert "synthesis/0/alpha sees briefed" in table.log
 
 
-async def test_the_gate_lets_them_debate_where_they_differ_or_nobody_can_tell() -> None:
+async def test_skip_if_agreed_runs_rebuttals_when_answers_differ_or_check_fails() -> None:
     differ = Agreed(basis="x", agree=False, reason="One says yes.")
     for finds in ({"gate": [differ]}, {}):
         table = FakeTable(plan("debate", 2, debate=DebateOptions(gate=True)), results=finds)
@@ -104,7 +104,7 @@ async def test_the_gate_lets_them_debate_where_they_differ_or_nobody_can_tell() 
         assert "debate/0/beta sees own_thread" in table.log
 
 
-async def test_a_cap_takes_away_the_debate_before_the_answer() -> None:
+async def test_max_cost_skips_rebuttals_before_synthesis() -> None:
     table = FakeTable(plan("debate", 3), unaffordable=["The debate", "The ranking", "The ledger"])
     await debate(table)
     assert not any(line.startswith("debate/") for line in table.log)

@@ -3,10 +3,10 @@ from inline_snapshot import snapshot
 from moot.modes.directed import directed
 from moot.types.events import Decided
 from moot.types.modes import DirectedOptions
-from tests.modes.fake import FakeTable, plan
+from tests.modes.fake_table import FakeTable, plan
 
 
-async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
+async def test_director_selects_speakers_until_max_turns() -> None:
     table = FakeTable(plan("directed", 3, directed=DirectedOptions(turns=3, trigger="beta")))
     await directed(table)
     assert table.log == snapshot(
@@ -27,7 +27,7 @@ async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
     )
 
 
-async def test_the_model_may_give_the_word_to_the_user() -> None:
+async def test_director_model_can_hand_over_to_user() -> None:
     chosen = Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model")
     table = FakeTable(
         plan("directed", 2, directed=DirectedOptions(trigger="alpha"), clerk="a/cheap"),
@@ -45,7 +45,7 @@ async def test_the_model_may_give_the_word_to_the_user() -> None:
     )
 
 
-async def test_alone_one_speaks_once() -> None:
+async def test_single_participant_speaks_once() -> None:
     table = FakeTable(plan("directed", 1))
     await directed(table)
     assert table.log == snapshot(
@@ -53,7 +53,7 @@ async def test_alone_one_speaks_once() -> None:
     )
 
 
-async def test_two_turns_that_come_to_nothing_end_it() -> None:
+async def test_lesson_ends_after_two_failed_turns() -> None:
     ends = {"alpha": ["failed"], "beta": ["failed"], "gamma": ["failed"]}
     table = FakeTable(plan("directed", 3, directed=DirectedOptions(trigger="alpha")), ends)  # type: ignore[arg-type]
     await directed(table)
@@ -62,7 +62,7 @@ async def test_two_turns_that_come_to_nothing_end_it() -> None:
     )
 
 
-async def test_whoever_was_stopped_is_not_asked_again() -> None:
+async def test_stopped_participant_is_not_selected_again() -> None:
     table = FakeTable(
         plan("directed", 2, directed=DirectedOptions(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
     )
@@ -72,7 +72,7 @@ async def test_whoever_was_stopped_is_not_asked_again() -> None:
     )
 
 
-async def test_a_turn_that_cannot_be_afforded_is_the_end() -> None:
+async def test_lesson_ends_when_turn_is_unaffordable() -> None:
     table = FakeTable(plan("directed", 2, directed=DirectedOptions(trigger="alpha")), unaffordable=["Turn 2"])
     await directed(table)
     assert [line for line in table.log if " sees " in line] == snapshot(["turn/0/alpha sees in_lesson"])

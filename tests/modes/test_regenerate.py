@@ -1,7 +1,7 @@
 from moot.modes import MODES, mode_for_plan
 from moot.modes.regenerate import regenerate
 from moot.types.run_plan import RegenerateTarget
-from tests.modes.fake import FakeTable, plan
+from tests.modes.fake_table import FakeTable, plan
 
 TARGET = RegenerateTarget(
     answer="msg_3",
@@ -16,14 +16,14 @@ TARGET = RegenerateTarget(
 )
 
 
-async def test_whoever_gave_the_answer_speaks_once_as_it_did_then() -> None:
+async def test_regenerate_repeats_turn_with_original_view_and_instruction() -> None:
     table = FakeTable(plan("consensus", 3, again=TARGET))
     await regenerate(table, TARGET)
     assert table.log == ["round/1/beta sees briefed"]
     assert table.instructions == {"Go on."}
 
 
-async def test_a_plan_says_whether_it_is_a_mode_or_one_turn_of_it() -> None:
+async def test_mode_for_plan_returns_mode_or_regenerate() -> None:
     assert mode_for_plan(plan("consensus")) is MODES["consensus"]
     table = FakeTable(plan("consensus", 3, again=TARGET))
     await mode_for_plan(table.plan)(table)

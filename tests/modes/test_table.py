@@ -13,7 +13,7 @@ from moot.prompts.builder import IDENTITY_TEMPLATES
 from moot.prompts.visibility import VIEWS
 from moot.types.events import TurnStatus
 from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, DirectedOptions, ModeName
-from tests.modes.fake import FakeTable, plan
+from tests.modes.fake_table import FakeTable, plan
 
 turn_status_lists = st.dictionaries(
     st.sampled_from(["alpha", "beta", "gamma"]),
@@ -23,7 +23,7 @@ turn_status_lists = st.dictionaries(
 
 @pytest.mark.parametrize("mode", MODES)
 @given(ends=turn_status_lists, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
-async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
+async def test_every_mode_ends_and_names_every_turn_uniquely(
     mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
 ) -> None:
     table = FakeTable(
@@ -36,14 +36,14 @@ async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
 
 
-def test_every_mode_says_who_one_is_in_it() -> None:
+def test_modes_except_advisors_and_directed_have_an_identity_template() -> None:
     assert IDENTITY_TEMPLATES.keys() == MODES.keys() - {
         "advisors",
         "directed",
     }  # whose identity depends on how far they are
 
 
-def test_people_choose_among_the_modes_that_have_names() -> None:
+def test_selectable_modes_are_the_named_modes() -> None:
     assert set(SELECTABLE_MODES) == set(get_args(ModeName))
     assert set(SELECTABLE_MODES) < set(MODES)
     assert set(SELECTABLE_MODES) > SOLO_MODES

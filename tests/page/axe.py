@@ -4,8 +4,8 @@ from typing import Any
 
 from playwright.async_api import Locator, Page
 
-from tests.node import WEB_FOLDER
-from tests.page.frames import wait_frames
+from tests.page.animation_frames import wait_frames
+from tests.support.node import WEB_FOLDER
 
 SEVERE_IMPACTS = {"serious", "critical"}
 ATTEMPTS = 3  # what is wrong stays wrong; on a slow machine a change of colours may take longer than a look

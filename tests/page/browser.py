@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from playwright.async_api import Browser, Error, Playwright
 
-from tests.alone import hold_process_lock
+from tests.support.process_lock import hold_process_lock
 
 FULL_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # The shell shows the same pages as the whole browser, for less than half of the processor's time.

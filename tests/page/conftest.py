@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
-from tests.node import install_node_packages, rebuild_page
 from tests.page.browser import BrowserNotFound, launch_browser
 from tests.page.contexts import BrowserContexts
-from tests.page.guests import SharedServer, log_in_new_account, run_shared_server
-from tests.page.patience import PAGE_TIMEOUT_MILLISECONDS
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.page_errors import PageErrors
+from tests.page.shared_server import SharedServer, log_in_new_account, run_shared_server
+from tests.page.timeouts import PAGE_TIMEOUT_MILLISECONDS
+from tests.support.moot_server import MootServer
+from tests.support.node import install_node_packages, rebuild_page
 
 expect.set_options(timeout=PAGE_TIMEOUT_MILLISECONDS)
 

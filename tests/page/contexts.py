@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Frame, Page, ViewportSize
 
-from tests.page.patience import PAGE_TIMEOUT_MILLISECONDS
+from tests.page.timeouts import PAGE_TIMEOUT_MILLISECONDS
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from playwright.async_api import Locator, Page
 
+from tests.page.animation_frames import wait_frames
 from tests.page.contexts import PHONE, BrowserContexts
-from tests.page.frames import wait_frames
-from tests.page.watching import PageErrors
+from tests.page.page_errors import PageErrors
 
 PHONE_WIDTH = PHONE["width"]
 SWIPE_STEPS = 12  # of a finger that is drawn over the screen

@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.phone import assert_fits_phone
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 ADVISORS_REQUEST: dict[str, Any] = {
     "message": "My partner wants to sell the workshop.",
@@ -22,7 +22,9 @@ ADVISORS_REQUEST: dict[str, Any] = {
 }
 
 
-async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootServer, page: Page) -> None:
+async def test_advisors_ask_questions_first_and_inactive_advisor_is_activated(
+    server: MootServer, page: Page
+) -> None:
     reply = await server.post("/api/discussions", ADVISORS_REQUEST)
     assert reply.status == 201, reply
     await server.run_events(reply.body["run"]["id"])
@@ -53,7 +55,7 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await assert_fits_phone(page)
 
 
-async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:
+async def test_advisors_synthesis_is_enabled_within_discussion(server: MootServer, page: Page) -> None:
     table = {
         **ADVISORS_REQUEST,
         "advisors": {"early": 0},

@@ -4,7 +4,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.phone import assert_fits_phone
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 
 async def open_answered_discussion(server: MootServer) -> str:
@@ -26,7 +26,7 @@ async def open_assertions_dialog(page: Page) -> Locator:
     return page.get_by_role("dialog", name="Assertions about")
 
 
-async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServer, page: Page) -> None:
+async def test_answer_is_evaluated_improved_accepted_and_undone(server: MootServer, page: Page) -> None:
     id = await open_answered_discussion(server)
     await page.goto(f"{server.url}/d/{id}")
     trial = await open_assertions_dialog(page)

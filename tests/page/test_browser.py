@@ -8,22 +8,22 @@ from playwright.async_api import Page, async_playwright
 
 from tests.page.axe import assert_accessible
 from tests.page.browser import BrowserNotFound, launch_browser
-from tests.page.patience import PAGE_TIMEOUT_SECONDS
-from tests.page.watching import PageErrors
+from tests.page.page_errors import PageErrors
+from tests.page.timeouts import PAGE_TIMEOUT_SECONDS
 
 
-async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:
+async def test_axe_accepts_accessible_page(page: Page) -> None:
     await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><p>Words</p></main>')
     await assert_accessible(page)
 
 
-async def test_a_button_without_a_name_does_not(page: Page) -> None:
+async def test_axe_rejects_button_without_name(page: Page) -> None:
     await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><button></button></main>')
     with pytest.raises(AssertionError, match="button-name"):
         await assert_accessible(page)
 
 
-async def test_axe_looks_only_within_a_part_when_it_is_given_one(page: Page) -> None:
+async def test_axe_checks_only_the_given_locator(page: Page) -> None:
     grey = '<p style="color: #ccc; background: #fff">Words</p>'
     await page.set_content(f'<html lang="en"><title>Here</title><main>{grey}</main><footer>Words</footer>')
     await assert_accessible(page, within=page.locator("footer"))
@@ -40,7 +40,7 @@ async def test_axe_looks_only_within_a_part_when_it_is_given_one(page: Page) -> 
         ("new Image().src = 'https://elsewhere.invalid/x.png'", "another host: https://elsewhere.invalid"),
     ],
 )
-async def test_what_must_not_happen_is_seen(
+async def test_page_errors_are_recorded_for_console_exception_dialog_and_foreign_request(
     page: Page, page_errors: PageErrors, does: str, seen: str
 ) -> None:
     await page.set_content(f"<script>{does}</script>")
@@ -52,7 +52,7 @@ async def test_what_must_not_happen_is_seen(
     page_errors.allow(".*")
 
 
-async def test_browser_is_named_in_one_line_when_there_is_none(
+async def test_launch_browser_reports_install_command_when_none_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

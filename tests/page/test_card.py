@@ -5,11 +5,11 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
+from tests.page.animation_frames import stable_text
 from tests.page.axe import assert_accessible
+from tests.page.discussions import open_discussion, wait_until_idle
 from tests.page.focus import assert_focus_visible
-from tests.page.frames import stable_text
-from tests.page.reading import open_discussion, wait_until_idle
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 ROWS_MATCH_JS = """(wanted) => {
     const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
@@ -58,7 +58,7 @@ async def regenerate_with_model(page: Page, name: str, model: str) -> None:
     await picker.get_by_role("button", name="Answer again").click()
 
 
-async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_mends_it(
+async def test_failed_answer_shows_reason_and_is_retried_with_another_model(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, "echo", "thinker", "unauthorized")
@@ -93,9 +93,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     )
 
 
-async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_reload(
-    server: MootServer, page: Page
-) -> None:
+async def test_card_shows_fallback_model_and_reason_also_after_reload(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "steady", "locked", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     other = card(page, "Locked")
@@ -109,7 +107,7 @@ async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_rel
         await page.reload()
 
 
-async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_nothing_of_the_one_before(
+async def test_new_version_shows_its_own_fallback_and_not_that_of_the_previous_version(
     server: MootServer, page: Page
 ) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'locked')}")
@@ -130,7 +128,7 @@ async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_not
     await expect(other).to_contain_text("scripted/echo is asked instead")
 
 
-async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
+async def test_answer_is_regenerated_selected_edited_copied_and_its_prompt_shown(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, "echo", "steady")
@@ -183,7 +181,7 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     await expect(trial.get_by_role("blockquote")).to_contain_text(counts)
 
 
-async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_live_in_its_card(
+async def test_one_participant_is_stopped_and_new_version_streams_in_its_card(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, "unending", "slow", wait=False)
@@ -210,7 +208,7 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await expect(unending).to_have_attribute("aria-busy", "true")
 
 
-async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_before(
+async def test_interrupted_answer_shows_reason_and_failed_version_keeps_previous_answer(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, "echo", "reset")
@@ -231,7 +229,7 @@ async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_b
     await expect(echo.get_by_text("The answer from before stays.")).to_have_count(0)
 
 
-async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other(
+async def test_link_scrolls_to_answer_and_reply_reaches_only_its_participant(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, "echo", "steady")
@@ -253,9 +251,7 @@ async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other
     await expect(card(page, "Steady")).to_have_count(1)
 
 
-async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_which(
-    server: MootServer, page: Page
-) -> None:
+async def test_answers_are_shown_in_columns_tabs_or_phone_carousel(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo", "steady", "thinker")
     await page.goto(f"{server.url}/d/{id}")
     cards = page.get_by_role("article")
@@ -300,16 +296,14 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await expect(card(page, "Thinker")).to_be_in_viewport()
 
 
-async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
-    server: MootServer, page: Page
-) -> None:
+async def test_card_figures_wrap_without_separator_at_line_start(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady', 'thinker')}")
     figures = card(page, "Steady").locator(".figures")
     await expect(figures).to_have_text(re.compile(r"\d+ in, \d+ out\s+free\s+first word \d+\.\d s"))
     assert await figures.evaluate(LINE_STARTS_JS) == [True, True]
 
 
-async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServer, page: Page) -> None:
+async def test_card_figures_are_not_covered_on_phone(server: MootServer, page: Page) -> None:
     await page.set_viewport_size(PHONE)
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'brief', 'steady', 'thinker')}")
     await stable_text(card(page, "Brief").locator(".markdown"))
@@ -318,9 +312,7 @@ async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServe
     assert await figures.evaluate(IS_UNCOVERED_JS)
 
 
-async def test_on_a_phone_the_dot_of_who_failed_says_so_to_whoever_does_not_see_its_colour(
-    server: MootServer, page: Page
-) -> None:
+async def test_phone_dot_of_failed_answer_has_accessible_name(server: MootServer, page: Page) -> None:
     await page.set_viewport_size(PHONE)
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'unauthorized')}")
     dots = page.get_by_role("group", name="Answers")

@@ -7,11 +7,11 @@ from pathlib import Path
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.page.axe import assert_accessible
+from tests.page.dedicated_server import run_server_for_page
+from tests.page.discussions import open_discussion, wait_until_idle
 from tests.page.focus import assert_focus_visible
-from tests.page.reading import open_discussion, wait_until_idle
-from tests.page.visiting import run_server_for_page
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.page_errors import PageErrors
+from tests.support.moot_server import MootServer
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGNgYPhPIhrVMKphyGoAAJjl/wGsoxM3AAAAAElFTkSuQmCC"
@@ -36,7 +36,7 @@ def file_payload(name: str, type: str, content: bytes) -> FilePayload:
     return {"name": name, "mimeType": type, "buffer": content}
 
 
-async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer, page: Page) -> None:
+async def test_message_draft_is_persisted_sent_recalled_and_edited(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await message_box(page).press_sequentially("One")
@@ -84,7 +84,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await expect(code.locator("code")).to_have_text("x = 1")
 
 
-async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
+async def test_mentions_insert_participants_and_discussions_by_keyboard_and_mouse(
     server: MootServer, page: Page
 ) -> None:
     await open_discussion(server, "echo", title="Chairs and stools")
@@ -120,7 +120,7 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
     await expect(page.get_by_role("article", name="Echo")).to_have_count(1)
 
 
-async def test_what_another_discussion_came_to_stands_under_the_message_also_after_a_reload(
+async def test_reference_summary_is_shown_under_message_and_after_reload(
     server: MootServer, page: Page
 ) -> None:
     other = await open_discussion(server, "echo", title="Chairs and stools")
@@ -136,7 +136,7 @@ async def test_what_another_discussion_came_to_stands_under_the_message_also_aft
         await page.reload()
 
 
-async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
+async def test_files_are_attached_by_button_drop_and_paste_and_sent(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("400")  # the server refuses the file that is no text
@@ -172,7 +172,7 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     await expect(files).to_have_count(0)
 
 
-async def test_a_file_that_somebody_cannot_read_is_refused_at_once_with_its_name(
+async def test_send_rejects_file_that_a_participant_cannot_read(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("400")
@@ -194,7 +194,7 @@ async def test_a_file_that_somebody_cannot_read_is_refused_at_once_with_its_name
     await expect(composer.get_by_role("list", name="Files of this message")).to_have_count(0)
 
 
-async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServer, page: Page) -> None:
+async def test_run_is_interrupted_stopped_and_continued_from_composer(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "unending", "echo", wait=False)
     await page.goto(f"{server.url}/d/{id}")
     unending = page.get_by_role("article", name="Unending")
@@ -219,7 +219,7 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
     await assert_focus_visible(page)
 
 
-async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
+async def test_rejected_message_keeps_text_and_shows_error(
     tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("402|429")
@@ -242,7 +242,7 @@ async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
         await assert_accessible(page, within=alert)
 
 
-async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_reload(
+async def test_resend_after_lost_response_and_reload_reuses_idempotency_key(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("ERR_")

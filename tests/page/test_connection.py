@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Locator, Page, Route, expect
 
+from tests.page.animation_frames import wait_frames
 from tests.page.axe import assert_accessible
-from tests.page.frames import wait_frames
-from tests.page.patience import PAGE_TIMEOUT_SECONDS
-from tests.page.reading import open_titled_discussion
-from tests.page.visiting import run_server_for_page
-from tests.page.voices import LONG_ANSWER
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.dedicated_server import run_server_for_page
+from tests.page.discussions import open_titled_discussion
+from tests.page.page_errors import PageErrors
+from tests.page.scripted_models import LONG_ANSWER
+from tests.page.timeouts import PAGE_TIMEOUT_SECONDS
+from tests.support.moot_server import MootServer
 
 POLL_MILLISECONDS = 30
 WAITING_TEXT = "Waiting for the connection"
@@ -90,7 +90,7 @@ async def wait_for_complete_answers(
     await expect(page.get_by_role("article")).to_have_count(2)
 
 
-async def test_a_reload_in_the_middle_loses_nothing(server: MootServer, page: Page) -> None:
+async def test_reload_during_run_loses_no_text(server: MootServer, page: Page) -> None:
     await open_speaking_discussion(server, page)
     said = page.get_by_role("main").get_by_role("status")
     await expect(said).to_have_text("Alpha and Beta are speaking.")
@@ -102,7 +102,7 @@ async def test_a_reload_in_the_middle_loses_nothing(server: MootServer, page: Pa
     await expect(said).to_have_text("2 answers are ready.")
 
 
-async def test_a_lost_network_is_said_and_then_made_up_for(
+async def test_lost_network_is_shown_and_stream_catches_up_after_reconnect(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
@@ -116,9 +116,7 @@ async def test_a_lost_network_is_said_and_then_made_up_for(
     await expect(discussion_list(page)).to_contain_text("Connected")
 
 
-async def test_a_page_that_is_kept_for_the_way_back_holds_no_connection(
-    server: MootServer, page: Page
-) -> None:
+async def test_page_in_back_forward_cache_closes_its_connection(server: MootServer, page: Page) -> None:
     """Browsers have six for a server; Playwright's keeps no such page by itself, so it is told of both events."""
     await page.goto(server.url)
     for name, words in (("pagehide", "No connection"), ("pageshow", "Connected")):
@@ -131,7 +129,7 @@ async def test_a_page_that_is_kept_for_the_way_back_holds_no_connection(
         await expect(discussion_list(page)).to_contain_text(words)
 
 
-async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_page(
+async def test_page_resumes_run_after_server_is_killed_and_restarted(
     page: Page, page_errors: PageErrors, tmp_path: Path
 ) -> None:
     page_errors.allow(
@@ -149,7 +147,7 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         await wait_for_complete_answers(page, restarted=True)
 
 
-async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
+async def test_message_written_offline_is_kept_and_sent_after_reconnect(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("ERR_|Failed to fetch")
@@ -184,7 +182,7 @@ async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
     await expect(box).to_have_value("")
 
 
-async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
+async def test_offline_page_shows_no_activity_and_no_layout_shift(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
@@ -239,9 +237,7 @@ async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
     await expect(cards.first).to_contain_text("Stopped")
 
 
-async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
-    server: MootServer, page: Page
-) -> None:
+async def test_change_during_stream_reconnect_is_not_missed(server: MootServer, page: Page) -> None:
     ids = [
         await open_titled_discussion(server, title, participants=["scripted/echo"])
         for title in ("One", "Other")
@@ -264,9 +260,7 @@ async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
     ).to_be_visible()
 
 
-async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
-    server: MootServer, page: Page
-) -> None:
+async def test_event_received_before_discussion_is_loaded_is_applied(server: MootServer, page: Page) -> None:
     id, other = [
         await open_titled_discussion(server, title, participants=["scripted/echo"])
         for title in ("Before", "Other")
@@ -300,7 +294,7 @@ async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
         await route.continue_()
 
 
-async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile(
+async def test_stale_discussion_response_does_not_overwrite_newer_edit(
     server: MootServer, page: Page
 ) -> None:
     id = await open_titled_discussion(server, "Before", participants=["scripted/echo"])
@@ -332,7 +326,7 @@ async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile
     await expect(answer).to_contain_text("Something else.")
 
 
-async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page: Page) -> None:
+async def test_stale_list_response_does_not_overwrite_newer_title(server: MootServer, page: Page) -> None:
     id = await open_titled_discussion(server, "Before", participants=["scripted/echo"])
     await page.goto(server.url)
     await expect(discussion_list(page).get_by_role("link", name="Before")).to_be_visible()
@@ -349,9 +343,7 @@ async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page:
     await expect(discussion_list(page).get_by_role("link", name="After")).to_be_visible()
 
 
-async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answer_comes(
-    server: MootServer, page: Page
-) -> None:
+async def test_late_response_of_cleared_search_is_ignored(server: MootServer, page: Page) -> None:
     await open_titled_discussion(server, "Tables", participants=["scripted/echo"])
     await page.goto(server.url)
     await expect(discussion_list(page).get_by_role("link", name="Tables")).to_be_visible()
@@ -369,9 +361,7 @@ async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answe
     await expect(discussion_list(page).get_by_text("Results, archive included")).to_have_count(0)
 
 
-async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_anew(
-    server: MootServer, page: Page
-) -> None:
+async def test_next_list_page_loads_before_list_is_refreshed(server: MootServer, page: Page) -> None:
     id = await open_titled_discussion(server, "Newer", participants=["scripted/echo"])
     asked, free = asyncio.Event(), asyncio.Event()
     reads: list[str] = []
@@ -403,7 +393,7 @@ async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_an
     await expect(discussion_list(page).get_by_role("link", name="Older")).to_be_visible()
 
 
-async def test_what_a_search_found_stays_while_somebody_speaks_in_it(
+async def test_search_results_stay_while_a_found_discussion_changes(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     await open_titled_discussion(server, "Chairs")

@@ -7,7 +7,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.phone import assert_fits_phone
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 IS_QUOTE_MARKED_JS = """(words) => {
@@ -32,7 +32,7 @@ def lane_button(page: Page, name: str) -> Locator:
     return page.get_by_role("list", name="Threads of the participants").get_by_role("button", name=name)
 
 
-async def test_one_of_three_fails_and_tries_again_with_another_model(server: MootServer, page: Page) -> None:
+async def test_failed_lane_is_retried_with_another_model(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "unauthorized", lead="Alpha")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
@@ -57,7 +57,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     await assert_accessible(page)
 
 
-async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer, page: Page) -> None:
+async def test_missing_claims_are_noted_also_after_reload(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "echo", "steady")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     notes = page.get_by_role("list", name="Notes on this debate")
@@ -83,7 +83,7 @@ async def _assert_analyses_shown(page: Page) -> None:
     await expect(synthesis.get_by_text("Earlier synthesis")).to_be_visible()
 
 
-async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, page: Page) -> None:
+async def test_quotes_and_links_open_collapsed_rounds_and_lanes(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "undecided")
     run, address = opened["run"]["id"], f"{server.url}/d/{opened['discussion']['id']}"
     await server.run_events(run)
@@ -117,9 +117,7 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await assert_fits_phone(page)
 
 
-async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
-    server: MootServer, page: Page
-) -> None:
+async def test_claim_quote_has_url_and_back_returns_to_claim(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "undecided")
     address = f"{server.url}/d/{opened['discussion']['id']}"
     await server.run_events(opened["run"]["id"])
@@ -149,7 +147,7 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
     await expect(page.locator(f"#{message}")).to_contain_text(words)
 
 
-async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer, page: Page) -> None:
+async def test_debate_stopped_by_user_is_not_shown_as_failed(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "unending", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     await expect(lane_button(page, "Alpha speaking")).to_be_visible()
@@ -162,9 +160,7 @@ async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer,
     await expect(first.locator(".bad")).to_have_count(0)
 
 
-async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
-    server: MootServer, page: Page
-) -> None:
+async def test_lane_is_stopped_while_streaming_and_retried(server: MootServer, page: Page) -> None:
     opened = await open_debate(server, "advocate", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
@@ -192,7 +188,7 @@ async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     )
 
 
-async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_away(
+async def test_participant_beyond_quorum_is_marked_late_and_phases_are_links(
     server: MootServer, page: Page
 ) -> None:
     opened = await open_debate(server, "advocate", "sceptic", "unending", quorum=2)
@@ -214,7 +210,7 @@ async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_awa
     await assert_accessible(page)
 
 
-async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that_saved_is_said(
+async def test_debate_is_skipped_when_first_answers_agree_and_savings_are_shown(
     server: MootServer, page: Page
 ) -> None:
     opened = await open_debate(server, "agreeing", "agreeing", gate=True)

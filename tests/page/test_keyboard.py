@@ -6,11 +6,11 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import assert_accessible
+from tests.page.discussions import open_discussion, wait_until_idle
 from tests.page.focus import assert_focus_visible
-from tests.page.patience import KEEP_TOASTS_JS
-from tests.page.reading import open_discussion, wait_until_idle
 from tests.page.test_lesson import LESSON_REQUEST
-from tests.serving import MootServer
+from tests.page.timeouts import KEEP_TOASTS_JS
+from tests.support.moot_server import MootServer
 
 MAX_STEPS = 60
 IS_FOCUSED_JS = "(all) => all.length === 1 && all[0] === document.activeElement"
@@ -39,9 +39,7 @@ async def choose_menu_item(page: Page, container: Locator, item: str) -> None:
     await move_focus_and_press(page, page.get_by_role("menuitem", name=item), by="ArrowDown")
 
 
-async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
-    server: MootServer, page: Page
-) -> None:
+async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'unauthorized')}")
     echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
     await move_focus_and_press(page, echo.get_by_role("button", name="Answer again"))
@@ -98,7 +96,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
 
 
 @pytest.mark.slow  # the journey of versions in test_card.py shows it for a card, and the other journeys here the keys
-async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_about_what_counts(
+async def test_lesson_turn_regenerates_by_keyboard_and_assertions_use_selected_version(
     server: MootServer, page: Page
 ) -> None:
     id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
@@ -121,7 +119,7 @@ async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_a
 
 
 @pytest.mark.slow  # journeys in test_card.py, test_composer.py, test_share.py and test_shell.py show the focus after each act
-async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
+async def test_discussion_is_stopped_rearranged_renamed_and_archived_by_keyboard(
     server: MootServer, page: Page
 ) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
@@ -184,7 +182,7 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     await assert_focus_visible(page)
 
 
-async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewhere(
+async def test_focus_moves_to_message_box_when_run_is_stopped_elsewhere(
     server: MootServer, page: Page
 ) -> None:
     body = {"message": "Why a round table?", "title": "Tables", "participants": ["scripted/unending"]}
@@ -198,9 +196,7 @@ async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewh
     await expect(box).to_be_focused()
 
 
-async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
-    server: MootServer, page: Page
-) -> None:
+async def test_question_is_sent_and_prompt_inspected_by_keyboard(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     question = page.get_by_label("Your question")
     await expect(question).to_be_focused()

@@ -6,9 +6,9 @@ from typing import Any
 from playwright.async_api import Page, Request, Route, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.reading import open_discussion, wait_until_idle
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.discussions import open_discussion, wait_until_idle
+from tests.page.page_errors import PageErrors
+from tests.support.moot_server import MootServer
 
 LESSON_REQUEST: dict[str, Any] = {
     "message": "Why do the odd numbers add up to squares?",
@@ -47,7 +47,7 @@ class BoardRequests:
         self._open_requests -= "board.svg" in request.url
 
 
-async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page: Page) -> None:
+async def test_lesson_is_shown_live_after_reload_and_in_playback(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, **LESSON_REQUEST, wait=False)
     fetched = BoardRequests(page)
     await page.goto(f"{server.url}/d/{id}")
@@ -104,7 +104,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     assert fetched.max_concurrent == 1, fetched.urls
 
 
-async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, page: Page) -> None:
+async def test_follow_up_message_continues_on_the_same_whiteboard(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 2, "trigger": "Alpha"}})
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(f"{server.url}/d/{id}")
@@ -138,7 +138,9 @@ async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, 
     await expect(large).to_have_count(0)
 
 
-async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootServer, page: Page) -> None:
+async def test_lesson_turn_regenerates_and_versions_switch_the_whiteboard(
+    server: MootServer, page: Page
+) -> None:
     id = await open_discussion(server, **LESSON_REQUEST | {"directed": {"turns": 1, "trigger": "Alpha"}})
     await page.goto(f"{server.url}/d/{id}")
     board = page.get_by_role("complementary", name="Whiteboard")
@@ -161,7 +163,7 @@ async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootSe
     await expect(line.get_by_role("button", name="writes a formula")).to_be_visible()
 
 
-async def test_a_line_says_who_was_asked_instead_and_stays_where_a_new_version_breaks_off(
+async def test_lesson_turn_shows_fallback_and_keeps_answer_when_regeneration_fails(
     server: MootServer, page: Page
 ) -> None:
     alone = {"participants": [{"model": "scripted/absent", "role": "teacher"}]}
@@ -178,7 +180,7 @@ async def test_a_line_says_who_was_asked_instead_and_stays_where_a_new_version_b
     await expect(line).to_contain_text("Could that be more than luck?")
 
 
-async def test_a_board_that_fails_is_asked_for_once_and_again_when_somebody_says_so(
+async def test_failed_whiteboard_is_requested_once_and_again_on_retry(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 500")
@@ -197,7 +199,7 @@ async def test_a_board_that_fails_is_asked_for_once_and_again_when_somebody_says
     await expect(board.get_by_role("alert")).to_have_count(0)
 
 
-async def test_a_lesson_that_cannot_be_read_is_no_trouble_of_another(
+async def test_lesson_load_error_does_not_carry_over_to_another_lesson(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 500")

@@ -4,8 +4,8 @@ from playwright.async_api import Page, expect
 
 from moot.store.accounts.accounts import Accounts
 from tests.page.axe import assert_accessible
-from tests.page.guests import SharedServer
-from tests.page.watching import PageErrors
+from tests.page.page_errors import PageErrors
+from tests.page.shared_server import SharedServer
 
 PASSWORD = "correct horse"
 
@@ -16,7 +16,7 @@ async def log_in(page: Page, password: str) -> None:
     await page.get_by_role("button", name="Log in").click()
 
 
-async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in_the_same_place(
+async def test_login_rejects_wrong_password_and_returns_to_same_page_after_session_ends(
     shared_server: SharedServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow(

@@ -8,11 +8,11 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.contexts import BrowserContexts
+from tests.page.discussions import open_discussion, open_titled_discussion
 from tests.page.phone import assert_fits_screen, open_phone_page
-from tests.page.reading import open_discussion, open_titled_discussion
 from tests.page.test_advisors import ADVISORS_REQUEST
 from tests.page.test_lesson import LESSON_REQUEST
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 
@@ -170,7 +170,7 @@ SLOW_RING_VIEWS = (
 @pytest.mark.parametrize(
     "view", [*DEFAULT_RING_VIEWS, *(pytest.param(one, marks=pytest.mark.slow) for one in SLOW_RING_VIEWS)]
 )
-async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
+async def test_view_fits_phone_and_is_accessible_in_dark_theme(
     server: MootServer, page: Page, contexts: BrowserContexts, view: Callable[[MootServer], Awaitable[View]]
 ) -> None:
     await page.emulate_media(color_scheme="dark")

@@ -9,9 +9,9 @@ from aiohttp import web
 from playwright.async_api import Page, expect
 
 from moot.server.static_files import SECURITY_HEADERS
-from tests.node import install_node_packages, run_node
 from tests.page.attacks import ATTACKS
 from tests.page.axe import assert_accessible
+from tests.support.node import install_node_packages, run_node
 
 ALLOWED_TAGS = (
     "a blockquote br button code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td "
@@ -113,7 +113,7 @@ async def show_markdown(page: Page, text: str, *, live: bool = False) -> None:
     await page.evaluate("([text, live]) => show(text, live)", [text, live])
 
 
-async def test_there_are_enough_attacks() -> None:
+async def test_attacks_are_unique_and_reach_minimum_count() -> None:
     assert len(set(ATTACKS)) == len(ATTACKS) >= 120
 
 
@@ -121,7 +121,9 @@ async def test_there_are_enough_attacks() -> None:
     "attacks",
     [pytest.param(ATTACKS[::4], id="some"), pytest.param(ATTACKS, id="all", marks=pytest.mark.slow)],
 )
-async def test_no_attack_leaves_anything_that_is_not_allowed(harness: Page, attacks: Sequence[str]) -> None:
+async def test_sanitizer_leaves_only_allowed_tags_and_attributes(
+    harness: Page, attacks: Sequence[str]
+) -> None:
     await show_markdown(harness, "$x$ and\n\n```js\nlet x = 1;\n```\n")
     await expect(harness.locator("#card .katex-html")).to_be_visible()  # KaTeX and the highlighter are there
     await expect(harness.locator("#card .hljs-keyword")).to_be_visible()
@@ -134,7 +136,7 @@ async def test_no_attack_leaves_anything_that_is_not_allowed(harness: Page, atta
     assert await harness.locator(".markdown a").count() > len(attacks) // 23
 
 
-async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Page) -> None:
+async def test_markdown_renders_code_tables_and_formulas(harness: Page) -> None:
     await show_markdown(harness, RICH_TEXT)
     answer = harness.get_by_role("group", name="Answer")
     await expect(answer.get_by_role("heading", name="A title", level=3)).to_be_visible()
@@ -150,7 +152,7 @@ async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Pag
     await assert_accessible(harness)
 
 
-async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
+async def test_code_copy_button_copies_the_source_text(harness: Page) -> None:
     await harness.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await show_markdown(harness, RICH_TEXT)
     copy = harness.get_by_role("button", name="Copy this python code")
@@ -163,7 +165,7 @@ async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
     )
 
 
-async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(harness: Page) -> None:
+async def test_finished_blocks_are_not_rerendered_and_keep_selection(harness: Page) -> None:
     await show_markdown(harness, "First *words*.\n\nSecond", live=True)
     await expect(harness.locator("#card .block")).to_have_count(2)
     await harness.evaluate("""() => {
@@ -185,7 +187,7 @@ async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(ha
     ]
 
 
-async def test_an_open_fence_grows_and_is_highlighted_when_it_closes(harness: Page) -> None:
+async def test_open_code_fence_streams_and_is_highlighted_when_closed(harness: Page) -> None:
     code = "".join(f"let x{number} = {number};\n" for number in range(600))
     await show_markdown(harness, f"```js\n{code[:5000]}", live=True)
     await expect(harness.locator("#card code.open > span")).to_have_count(2)
@@ -198,14 +200,14 @@ async def test_an_open_fence_grows_and_is_highlighted_when_it_closes(harness: Pa
     assert await harness.locator("#card code").evaluate("(code) => code.textContent") == code
 
 
-async def test_another_text_begins_anew(harness: Page) -> None:
+async def test_markdown_replaces_all_blocks_when_text_changes(harness: Page) -> None:
     await show_markdown(harness, "One\n\ntwo\n\nthree")
     await expect(harness.locator("#card .block")).to_have_count(3)
     await show_markdown(harness, "Four", live=True)
     await expect(harness.locator("#card .block")).to_have_text(["Four"])
 
 
-async def test_a_quote_is_found_and_marked(harness: Page) -> None:
+async def test_quote_is_found_and_highlighted(harness: Page) -> None:
     await show_markdown(
         harness, LONG_TEXT + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG_TEXT
     )
@@ -218,7 +220,7 @@ async def test_a_quote_is_found_and_marked(harness: Page) -> None:
     assert await harness.evaluate("CSS.highlights.has('moot-quote')") is False
 
 
-async def test_a_long_text_is_painted_over_several_frames(harness: Page) -> None:
+async def test_long_text_is_rendered_over_several_frames(harness: Page) -> None:
     await harness.evaluate("""() => {
         window.paints = 0;
         new MutationObserver(() => (paints += 1)).observe(document.querySelector('#card'), { subtree: true, childList: true });
@@ -228,7 +230,7 @@ async def test_a_long_text_is_painted_over_several_frames(harness: Page) -> None
     assert await harness.evaluate("paints") > 2
 
 
-async def test_what_rests_far_from_view_takes_the_room_it_takes_when_it_is_seen(harness: Page) -> None:
+async def test_offscreen_blocks_keep_their_rendered_height(harness: Page) -> None:
     await show_markdown(
         harness,
         (RICH_TEXT + LONG_TEXT) * 10

@@ -9,15 +9,15 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as performing
 from tests.page.axe import assert_accessible
+from tests.page.dedicated_server import run_server_for_page
+from tests.page.page_errors import PageErrors
 from tests.page.phone import assert_fits_phone
-from tests.page.visiting import run_server_for_page
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 KEY = "sk-canary-0123456789abcdef"
 
 
-async def test_a_key_is_added_replaced_and_removed_and_never_shown(
+async def test_provider_key_is_added_and_removed_and_never_shown(
     tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 400")  # what is no key is refused
@@ -64,7 +64,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             ] == ["missing"]
 
 
-async def test_a_token_is_made_shown_once_and_deleted(
+async def test_api_token_is_created_shown_once_and_deleted(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     await page.goto(f"{server.url}/models")

@@ -6,13 +6,13 @@ import re
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.patience import PAGE_TIMEOUT_SECONDS
+from tests.page.discussions import open_discussion
 from tests.page.phone import assert_fits_phone
-from tests.page.reading import open_discussion
-from tests.serving import MootServer
+from tests.page.timeouts import PAGE_TIMEOUT_SECONDS
+from tests.support.moot_server import MootServer
 
 
-async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: MootServer, page: Page) -> None:
+async def test_shipped_persona_is_viewed_and_duplicated(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/personas")
     shipped = page.get_by_role("region", name="Included with Moot")
     await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
@@ -35,7 +35,7 @@ async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: Moo
     await expect(own).to_contain_text("Not used yet")
 
 
-async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: Page) -> None:
+async def test_persona_is_created_edited_and_deleted(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/personas")
     await page.get_by_role("button", name="New persona").click()
     editor = page.get_by_role("dialog", name="New persona")
@@ -70,9 +70,7 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
     await expect(page.get_by_role("region", name="Your own")).to_have_count(0)
 
 
-async def test_a_persona_tells_how_often_it_was_played_and_with_what_success(
-    server: MootServer, page: Page
-) -> None:
+async def test_persona_shows_use_count_and_completion_rate(server: MootServer, page: Page) -> None:
     await open_discussion(server, participants=[{"model": "scripted/echo", "persona": "shipped_teacher"}])
     async with asyncio.timeout(PAGE_TIMEOUT_SECONDS):  # no answer waits for that to be counted
         while not (await server.get("/api/personas/shipped_teacher")).body["uses"]:

@@ -5,12 +5,12 @@ import json
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
+from tests.page.page_errors import PageErrors
 from tests.page.phone import assert_fits_phone
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 
-async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
+async def test_persona_suggestions_are_proposed_for_a_situation_and_saved_as_persona(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 400")  # a model that does not exist, below
@@ -54,7 +54,9 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await expect(page.get_by_role("button", name="Find perspectives")).to_be_focused()
 
 
-async def test_who_finds_no_seat_at_a_full_table_is_told_so(server: MootServer, page: Page) -> None:
+async def test_persona_suggestion_reports_when_all_participant_slots_are_taken(
+    server: MootServer, page: Page
+) -> None:
     # As an older page kept it, which knew nothing of tools.
     seats = [{"key": f"seat-{place}", "model": "scripted/echo"} for place in range(24)]
     draft = {"message": "I may move abroad.", "table": {"mode": "parallel", "seats": seats}}

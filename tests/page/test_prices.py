@@ -9,10 +9,10 @@ from moot.providers.scripted.scripts import Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
 from moot.testing.provider_server import serve_provider as performing
 from tests.page.axe import assert_accessible
-from tests.page.reading import open_discussion
-from tests.page.visiting import run_server_for_page
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.dedicated_server import run_server_for_page
+from tests.page.discussions import open_discussion
+from tests.page.page_errors import PageErrors
+from tests.support.moot_server import MootServer
 
 SETTINGS = """
 budget = 0.05
@@ -40,7 +40,7 @@ async def open_discussion_with_models(server: MootServer, *models: str) -> str:
     return id
 
 
-async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero(
+async def test_price_is_estimated_before_and_shown_after_and_unknown_is_not_zero(
     tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 402")  # what is too dear is refused

@@ -6,16 +6,16 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.discussions import choose_reader_model, open_titled_discussion
+from tests.page.page_errors import PageErrors
 from tests.page.phone import assert_fits_phone
-from tests.page.reading import choose_reader_model, open_titled_discussion
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.timeouts import KEEP_TOASTS_JS
+from tests.support.moot_server import MootServer
 
 POLL_MILLISECONDS = 3_000  # milliseconds
 
 
-async def test_a_project_is_made_changed_written_about_and_deleted(server: MootServer, page: Page) -> None:
+async def test_project_is_created_edited_given_posts_and_deleted(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(f"{server.url}/projects")
     await expect(page.get_by_text("No projects yet.")).to_be_visible()
@@ -63,7 +63,7 @@ async def test_a_project_is_made_changed_written_about_and_deleted(server: MootS
     await expect(page.get_by_text("No projects yet.")).to_be_visible()
 
 
-async def test_what_was_learnt_is_written_down_searched_and_consolidated(
+async def test_insights_are_exported_searched_and_consolidated(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
@@ -121,7 +121,7 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await assert_fits_phone(page)
 
 
-async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_there(
+async def test_patterns_are_polled_until_consolidation_elsewhere_completes(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 500")

@@ -2,9 +2,9 @@
 
 from playwright.async_api import Page, expect
 
-from tests.page.frames import stable_text
-from tests.page.reading import open_discussion
-from tests.serving import MootServer
+from tests.page.animation_frames import stable_text
+from tests.page.discussions import open_discussion
+from tests.support.moot_server import MootServer
 
 MESSAGES_SELECTOR = "[aria-label='What was said']"
 
@@ -18,7 +18,9 @@ async def final_text(page: Page) -> str:
     return await stable_text(page.locator(MESSAGES_SELECTOR))
 
 
-async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootServer, page: Page) -> None:
+async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_reasons(
+    server: MootServer, page: Page
+) -> None:
     await open_discussion(server, "echo", title="Chairs")
     asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "clerk": "scripted/clerk"}
     id = await open_discussion(server, "cut", "late", wait=False, **asked)
@@ -35,7 +37,7 @@ async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootS
     assert await final_text(page) == live
 
 
-async def test_who_was_stopped_is_said_again(server: MootServer, page: Page) -> None:
+async def test_reload_announces_stopped_participants(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, participants=["scripted/unending"] * 2, wait=False)
     await page.goto(f"{server.url}/d/{id}")
     said = page.get_by_role("main").get_by_role("status")

@@ -5,12 +5,12 @@ import re
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.reading import open_discussion
+from tests.page.discussions import open_discussion
 from tests.page.test_lesson import LESSON_REQUEST
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 
-async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServer, page: Page) -> None:
+async def test_consensus_shows_rounds_continues_and_stops(server: MootServer, page: Page) -> None:
     body = {
         "message": "Round or square?",
         "mode": "consensus",
@@ -55,7 +55,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await expect(table).to_be_visible()
 
 
-async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: MootServer, page: Page) -> None:
+async def test_continue_adds_turns_to_single_and_directed_modes(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', mode='single')}")
     table = page.get_by_role("group", name="Let them go on")
     said = page.get_by_role("region", name="What was said")
@@ -76,7 +76,7 @@ async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: Mo
     await expect(said.get_by_role("listitem")).to_have_count(2)
 
 
-async def test_advisors_do_not_go_on_among_themselves(server: MootServer, page: Page) -> None:
+async def test_continue_is_not_offered_in_advisors_mode(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/d/{await open_discussion(server, 'echo', 'steady', mode='advisors')}")
     await expect(page.get_by_role("region", name="Who answers next")).to_be_visible()
     await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()

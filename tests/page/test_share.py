@@ -8,14 +8,16 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
+from tests.page.discussions import choose_reader_model, open_titled_discussion
 from tests.page.focus import assert_focus_visible
-from tests.page.patience import KEEP_TOASTS_JS
-from tests.page.reading import choose_reader_model, open_titled_discussion
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.page_errors import PageErrors
+from tests.page.timeouts import KEEP_TOASTS_JS
+from tests.support.moot_server import MootServer
 
 
-async def test_a_discussion_is_taken_along_written_down_and_archived(server: MootServer, page: Page) -> None:
+async def test_discussion_link_is_copied_summary_exported_and_discussion_archived(
+    server: MootServer, page: Page
+) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     id = await open_titled_discussion(
         server, "Round or square?", participants=["scripted/priced", "scripted/echo"]
@@ -82,7 +84,7 @@ async def create_debate_with_versions(server: MootServer) -> tuple[str, list[Any
     return str(opened["discussion"]["id"]), said, first
 
 
-async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
+async def test_downloaded_debate_is_complete_and_readable_offline(
     server: MootServer, tmp_path: Path, page: Page, page_errors: PageErrors
 ) -> None:
     id, said, earlier = await create_debate_with_versions(server)

@@ -7,12 +7,12 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.contexts import BrowserContexts
+from tests.page.discussions import open_discussion
 from tests.page.focus import assert_focus_visible
-from tests.page.patience import KEEP_TOASTS_JS
+from tests.page.page_errors import PageErrors
 from tests.page.phone import PHONE_WIDTH, open_phone_page, swipe
-from tests.page.reading import open_discussion
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.timeouts import KEEP_TOASTS_JS
+from tests.support.moot_server import MootServer
 
 KEY_TIMEOUT_MILLISECONDS = 1000  # after which a key is pressed once more
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
@@ -70,7 +70,7 @@ async def press_shortcut(page: Page, key: str, url: str) -> None:
     raise AssertionError(f"g {key} does not lead to {url}")
 
 
-async def test_discussions_are_listed_searched_archived_and_deleted(server: MootServer, page: Page) -> None:
+async def test_discussion_list_searches_archives_and_deletes(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     for title in ("Tables", "Chairs", "Stools"):
         await open_discussion(server, "echo", title=title)
@@ -122,7 +122,9 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
 
 
-async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: Page) -> None:
+async def test_discussion_list_updates_when_discussion_is_created_elsewhere(
+    server: MootServer, page: Page
+) -> None:
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_text("No discussions yet.")).to_be_visible()
@@ -135,7 +137,7 @@ async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: 
     await expect(link.get_by_label("is generating")).to_have_count(0)
 
 
-async def test_a_long_title_leaves_room_for_where_something_was_found(server: MootServer, page: Page) -> None:
+async def test_search_excerpt_is_visible_below_long_title(server: MootServer, page: Page) -> None:
     await open_discussion(
         server, "echo", title="A title that is surely too long for one line of the list beside a discussion"
     )
@@ -151,7 +153,7 @@ async def test_a_long_title_leaves_room_for_where_something_was_found(server: Mo
     assert box["y"] + box["height"] <= around["y"] + around["height"]
 
 
-async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page) -> None:
+async def test_listed_keyboard_shortcuts_work(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
@@ -198,9 +200,7 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
     await expect(page.get_by_label("Your question")).to_be_focused()
 
 
-async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
-    server: MootServer, page: Page
-) -> None:
+async def test_toasts_cover_no_controls_and_repeats_are_merged(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     id = await open_discussion(server, "echo")
@@ -223,7 +223,7 @@ async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
     await assert_accessible(page, within=said)
 
 
-async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
+async def test_dark_theme_is_persisted(server: MootServer, page: Page) -> None:
     await open_discussion(server, "echo")
     await page.goto(server.url)
     await page.get_by_role("button", name="System theme (light)").click()
@@ -232,7 +232,7 @@ async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page: Page) -> None:
+async def test_light_theme_overrides_dark_system_theme(server: MootServer, page: Page) -> None:
     await page.emulate_media(color_scheme="dark")
     await page.goto(server.url)
     body = page.locator("body")
@@ -245,7 +245,7 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await expect(body).to_have_css("background-color", LIGHT_BACKGROUND)
 
 
-async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
+async def test_discussion_title_is_edited_in_place(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await page.get_by_role("button", name="Tables", exact=True).press("Enter")
@@ -259,12 +259,12 @@ async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page
     await expect(page.get_by_role("link", name="Round tables")).to_be_visible()
 
 
-async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_for(
+async def test_settings_dialog_shows_error_each_time_its_code_fails_to_load(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("Failed to load resource")
     id = await open_discussion(server, "echo")
-    await page.route("**/Changes-*.js", lambda route: route.abort())
+    await page.route("**/ChangeParticipants-*.js", lambda route: route.abort())
     await page.goto(f"{server.url}/d/{id}")
     settings = page.get_by_role("dialog", name="Settings of this discussion")
     for _ in range(2):
@@ -276,7 +276,7 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
         await expect(settings).to_have_count(0)
 
 
-async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
+async def test_phone_swipe_moves_between_cards_and_menus_are_reachable(
     server: MootServer, page: Page, contexts: BrowserContexts
 ) -> None:
     id = await open_discussion(server, "echo", "thinker", "steady")
@@ -306,13 +306,13 @@ async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
         await expect(small).to_have_url(f"{server.url}/")
 
 
-async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
+async def test_unknown_url_shows_not_found_message(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/nowhere/at/all")
     await expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
     await assert_accessible(page)
 
 
-async def test_a_discussion_that_is_deleted_elsewhere_or_was_never_there_says_so(
+async def test_deleted_or_unknown_discussion_shows_message(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 404")
@@ -331,7 +331,7 @@ async def test_a_discussion_that_is_deleted_elsewhere_or_was_never_there_says_so
     await expect(page.get_by_label("Your question")).to_be_visible()
 
 
-async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: MootServer, page: Page) -> None:
+async def test_phone_shows_title_and_connection_state_once(server: MootServer, page: Page) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
     for path, title in (("models", "Models and keys"), ("personas", "Personas"), ("usage", "Usage")):
         await page.goto(f"{server.url}/{path}")
@@ -342,7 +342,7 @@ async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: Moot
     await expect(page.get_by_text("Connected").locator("visible=true")).to_have_count(1)
 
 
-async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
+async def test_animations_are_off_when_reduced_motion_is_requested(server: MootServer, page: Page) -> None:
     id = await open_discussion(server, participants=["scripted/silence", "scripted/unending"], wait=False)
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()

@@ -8,9 +8,9 @@ import pytest
 from playwright.async_api import Page, Route, ViewportSize, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.patience import KEEP_TOASTS_JS
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.page_errors import PageErrors
+from tests.page.timeouts import KEEP_TOASTS_JS
+from tests.support.moot_server import MootServer
 
 LONG_MILLISECONDS = 30_000  # milliseconds: no words in passing stay that long by themselves
 OUTSIDE_DIALOG = (5, 400)
@@ -37,7 +37,7 @@ async def current_discussion(server: MootServer, page: Page) -> Any:
     return (await server.get(f"/api/discussions/{page.url.rsplit('/', 1)[1]}")).body
 
 
-async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_key(
+async def test_first_visit_offers_free_participants_when_there_is_no_key(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("ERR_")  # the question is not let through, so that no model has to answer
@@ -68,7 +68,7 @@ async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_ke
 
 
 @pytest.mark.slow  # the embedded model computes its answers here
-async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
+async def test_first_visit_without_key_gets_answer_from_local_model(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
@@ -83,7 +83,7 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     ]
 
 
-async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
+async def test_new_discussion_is_set_up_by_hand_and_errors_are_shown_in_place(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 400")  # mistakes are made on purpose
@@ -191,7 +191,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(seats.get_by_role("button", name="Edit Ida")).to_be_visible()
 
 
-async def test_what_is_undone_leaves_alone_what_was_changed_since(server: MootServer, page: Page) -> None:
+async def test_undo_keeps_later_changes(server: MootServer, page: Page) -> None:
     await page.clock.install()
     await page.goto(server.url)
     question = page.get_by_label("Your question")
@@ -222,9 +222,7 @@ async def test_what_is_undone_leaves_alone_what_was_changed_since(server: MootSe
     await expect(undo).to_have_count(0)
 
 
-async def test_what_is_said_of_the_table_ends_with_the_page_that_shows_it(
-    server: MootServer, page: Page
-) -> None:
+async def test_toast_about_participants_closes_on_navigation(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Argue it out").click()
@@ -235,9 +233,7 @@ async def test_what_is_said_of_the_table_ends_with_the_page_that_shows_it(
     await expect(said).to_have_count(0)
 
 
-async def test_who_leaves_a_table_of_names_by_place_is_told_from_who_is_called_so_then(
-    server: MootServer, page: Page
-) -> None:
+async def test_removing_participant_reports_that_default_names_change(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     await page.get_by_role("button", name="Sample debate").click()
@@ -248,7 +244,7 @@ async def test_who_leaves_a_table_of_names_by_place_is_told_from_who_is_called_s
     await expect(page.get_by_text("Beta left the table.", exact=True)).to_be_visible()
 
 
-async def test_words_that_are_selected_beyond_a_sheet_do_not_close_it(server: MootServer, page: Page) -> None:
+async def test_text_selection_outside_dialog_does_not_close_it(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="Add a voice").click()
     sheet = page.get_by_role("dialog")
@@ -263,7 +259,7 @@ async def test_words_that_are_selected_beyond_a_sheet_do_not_close_it(server: Mo
     await expect(sheet).to_have_count(0)
 
 
-async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootServer, page: Page) -> None:
+async def test_layout_does_not_shift_when_models_load_late(server: MootServer, page: Page) -> None:
     found = asyncio.Event()
 
     async def delay_models(route: Route) -> None:
@@ -290,7 +286,7 @@ async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootSe
             assert abs(before[side] - after[side]) <= 2, (side, before, after)
 
 
-async def test_all_of_many_personas_projects_and_line_ups_can_be_chosen(
+async def test_personas_projects_and_presets_beyond_the_first_page_are_selectable(
     server: MootServer, page: Page
 ) -> None:
     many = range(105)
@@ -319,7 +315,7 @@ async def test_all_of_many_personas_projects_and_line_ups_can_be_chosen(
     assert (await server.get(f"/api/projects/{told['project']}")).body["name"] == "Project 0"
 
 
-async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_back(
+async def test_preset_with_same_name_is_replaced_after_confirmation_and_restored_by_undo(
     server: MootServer, page: Page
 ) -> None:
     kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
@@ -354,7 +350,7 @@ async def _preset_modes(server: MootServer) -> dict[str, str]:
     return {one["name"]: one["mode"] for one in (await server.get("/api/line-ups")).body["line_ups"]}
 
 
-async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, page: Page) -> None:
+async def test_presets_are_saved_applied_renamed_and_deleted(server: MootServer, page: Page) -> None:
     await page.add_init_script(KEEP_TOASTS_JS)
     await page.goto(server.url)
     seats = page.get_by_role("region", name="Who is at the table")
@@ -386,7 +382,7 @@ async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, p
     assert (kept["name"], kept["mode"], len(kept["participants"])) == ("Ours", "debate", 3)
 
 
-async def test_a_discussion_is_changed_between_messages(server: MootServer, page: Page) -> None:
+async def test_discussion_settings_change_between_messages(server: MootServer, page: Page) -> None:
     project = (await server.post("/api/projects", {"name": "Furniture", "description": "Tables."})).body["id"]
     body = {"message": "Round?", "participants": ["scripted/echo"], "title": "Tables"}
     id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
@@ -417,7 +413,7 @@ async def test_a_discussion_is_changed_between_messages(server: MootServer, page
     assert [one["name"] for one in told["participants"]] == ["Alpha", "Beta"]
 
 
-async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, page: Page) -> None:
+async def test_new_discussion_fits_dark_phone(server: MootServer, page: Page) -> None:
     await page.emulate_media(color_scheme="dark")
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(server.url)

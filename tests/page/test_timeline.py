@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.page.frames import stable_text, wait_frames
-from tests.page.patience import PAGE_TIMEOUT_SECONDS
-from tests.page.reading import wait_until_idle
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
+from tests.page.animation_frames import stable_text, wait_frames
+from tests.page.discussions import wait_until_idle
+from tests.page.page_errors import PageErrors
+from tests.page.timeouts import PAGE_TIMEOUT_SECONDS
+from tests.support.moot_server import MootServer
 
 TOLERANCE_PIXELS = 2.0  # pixels
 RUN_COUNT = 8  # of three messages each: more than a page of them
@@ -104,7 +104,7 @@ async def scroll(page: Page, by: float) -> None:
         await page.wait_for_function("() => window.rested")
 
 
-async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
+async def test_scroll_position_is_stable_while_older_messages_load_and_text_streams(
     server: MootServer, page: Page
 ) -> None:
     id, run = await create_long_discussion(server, RUN_COUNT)
@@ -135,7 +135,7 @@ async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
     assert await page.get_by_role("article").count() > known
 
 
-async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves_meanwhile(
+async def test_newest_button_appears_when_scrolled_away_and_position_is_stable(
     server: MootServer, page: Page
 ) -> None:
     id, run = await create_long_discussion(server, 4)
@@ -166,7 +166,9 @@ async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves
     await expect(page.get_by_role("article").last.get_by_role("button", name="Copy")).to_be_in_viewport()
 
 
-async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(server: MootServer, page: Page) -> None:
+async def test_auto_scroll_follows_rounds_stops_on_scroll_up_and_resumes(
+    server: MootServer, page: Page
+) -> None:
     id, _ = await create_long_discussion(server, 3, mode="consensus")
     await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
@@ -198,7 +200,7 @@ async def hide_older_messages(page: Page, id: str) -> asyncio.Queue[Route]:
     return asked
 
 
-async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_keeps_the_focus(
+async def test_earlier_messages_button_shows_error_and_keeps_focus_when_load_fails(
     server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("503")
@@ -217,7 +219,7 @@ async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_ke
     await expect(earlier).to_be_focused()
 
 
-async def test_what_a_link_points_to_is_not_sought_in_the_discussion_that_is_opened_next(
+async def test_search_for_linked_message_ends_when_another_discussion_opens(
     server: MootServer, page: Page
 ) -> None:
     id = await open_answered_discussion(server, "Tables")

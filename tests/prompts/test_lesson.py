@@ -73,7 +73,7 @@ MESSAGES = [
 ]
 
 
-def test_a_teacher_reads_who_it_is_what_it_may_do_and_in_which_form_to_answer() -> None:
+def test_lesson_identity_of_teacher_matches_snapshot() -> None:
     assert lesson_identity(PLAN, MIRA).replace(describe_actions("teacher"), "(its actions)") == snapshot("""\
 You are Mira. You teach. You decide what matters, build it up step by step from what the others already know, and make it visible on the board: one idea at a time, each with an example. You ask before you tell where somebody can find it out, and you correct mistakes kindly and plainly.
 
@@ -96,7 +96,7 @@ Speak as people do when they talk: whole sentences, no markdown, no lists, no st
 """)
 
 
-def test_a_student_reads_another_part_and_is_to_say_less() -> None:
+def test_lesson_identity_of_student_differs_from_teacher() -> None:
     teacher, student = lesson_identity(PLAN, MIRA).splitlines(), lesson_identity(PLAN, TOM).splitlines()
     only = [line for line in student if line not in teacher and not line.startswith("wb_")]
     assert only == snapshot(
@@ -108,25 +108,25 @@ def test_a_student_reads_another_part_and_is_to_say_less() -> None:
     )
 
 
-def test_only_teachers_are_told_of_what_is_done_with_slides() -> None:
+def test_lesson_identity_lists_slide_actions_only_for_teacher() -> None:
     assert "\nspotlight " in lesson_identity(PLAN, MIRA)
     assert "spotlight" not in lesson_identity(PLAN, TOM) + lesson_identity(PLAN, LI)
 
 
 @pytest.mark.parametrize("role", ROLE_TEMPLATES)
-def test_each_role_has_a_part_and_a_length(role: LessonRole | None) -> None:
+def test_lesson_identity_has_template_and_length_for_each_role(role: LessonRole | None) -> None:
     told = lesson_identity(PLAN, Participant("x", "X", "a/one", role=role))
     assert f"about {ANSWER_LENGTHS[role]} characters" in told
     assert "{" not in told.replace('{"', "").replace(describe_actions(role), "")
 
 
-def test_whoever_is_alone_is_told_of_nobody_and_without_a_topic_of_none() -> None:
+def test_lesson_identity_omits_others_and_topic_when_absent() -> None:
     told = lesson_identity(RunPlan(mode="directed", participants=(MIRA,)), MIRA)
     assert "With you" not in told
     assert "The topic" not in told
 
 
-def test_a_brief_tells_what_is_on_the_board_and_what_the_others_said() -> None:
+def test_lesson_instructions_have_whiteboard_and_answers_of_others() -> None:
     assert lesson_instructions(MESSAGES, "run_1", "tom", 10_000) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 1 element:
 - sum: text "1 + 3", at (50, 40), 400 x 100, by Mira
@@ -139,13 +139,13 @@ It is your turn. Answer with the array.\
 """)
 
 
-def test_the_first_brief_tells_of_nobody() -> None:
+def test_lesson_instructions_of_first_turn_mention_no_others() -> None:
     told = lesson_instructions(MESSAGES[:1], "run_1", "mira", 10_000)
     assert "already" not in told
     assert told == render_lesson_state(EMPTY_BOARD, [], {})
 
 
-def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
+def test_lesson_instructions_have_only_current_run_and_truncate_answers() -> None:
     log = [make_message(LI, "Long ago.", run="run_0"), make_message(MIRA, "word " * 100)]
     told = lesson_instructions(log, "run_1", "tom", 10_000)
     assert "Long ago" not in told
@@ -153,7 +153,7 @@ def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
     assert "word " * 21 not in told
 
 
-def test_own_turns_come_back_as_the_array_and_the_others_under_their_names() -> None:
+def test_lesson_prompt_has_own_turns_as_array_and_others_by_name() -> None:
     request = build_model_request(PLAN, TOM, in_lesson(MESSAGES, "tom", "run_1"))
     told = [
         (message.role, [part.text for part in message.parts if isinstance(part, Text)])
@@ -189,7 +189,7 @@ Nor do I.\
     )
 
 
-def test_a_turn_without_words_comes_back_too() -> None:
+def test_lesson_view_keeps_own_turn_without_text() -> None:
     silent = make_message(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
     seen = in_lesson([MESSAGES[0], silent], "tom", "run_1")
     assert silent in seen
@@ -198,25 +198,25 @@ def test_a_turn_without_words_comes_back_too() -> None:
     )
 
 
-def test_what_was_said_before_there_was_an_array_comes_back_as_one() -> None:
+def test_own_turn_without_lesson_items_is_encoded_as_array() -> None:
     (told,) = own_turn_pieces(make_message(TOM, 'He said "so".'))
     assert isinstance(told.part, Text)
     assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
 
 
 @pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
-def test_whoever_was_interrupted_is_told_so(status: TurnStatus) -> None:
+def test_own_turn_pieces_add_note_after_incomplete_turn(status: TurnStatus) -> None:
     spoken, told = own_turn_pieces(make_message(TOM, "I do", status=status))
     assert (spoken.role, told.role) == ("assistant", "user")
     assert "You were interrupted here" in str(told.part)
 
 
-def test_the_board_is_what_all_turns_but_failed_ones_have_drawn() -> None:
+def test_replay_messages_skips_failed_turns() -> None:
     (element,) = replay_messages(MESSAGES).elements
     assert (element.id, element.by) == ("sum", "mira")
 
 
-def test_what_was_done_in_a_turn_is_named() -> None:
+def test_turn_action_names_are_read_from_lesson_items() -> None:
     assert [turn_action_names(message) for message in MESSAGES if message.participant] == [
         ("wb_draw_text",),
         (),
@@ -225,7 +225,7 @@ def test_what_was_done_in_a_turn_is_named() -> None:
     ]
 
 
-def test_what_was_drawn_for_one_alone_is_on_nobody_else_s_board() -> None:
+def test_lesson_instructions_hide_private_drawings_from_others() -> None:
     drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
     log = [replace(make_message(MIRA, "Look.", script=drew), audience=("mira",)), make_message(LI, "What?")]
     assert "Secret" in lesson_instructions(log, "run_1", "mira", 10_000)

@@ -11,7 +11,7 @@ from moot.types.personas import Persona
 from moot.types.projects import Post, Project, ProjectFacts
 
 
-def test_the_library_is_a_round_table_of_its_own() -> None:
+def test_builtin_personas_match_snapshot() -> None:
     assert {one.id: one.name for one in builtin_personas()} == snapshot(
         {
             "shipped_advocate": "Advocate",
@@ -29,7 +29,7 @@ def test_the_library_is_a_round_table_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("persona", builtin_personas(), ids=lambda one: one.id)
-def test_every_shipped_persona_is_worth_choosing(persona: Persona) -> None:
+def test_builtin_persona_has_complete_fields(persona: Persona) -> None:
     assert persona.shipped
     assert persona.description.endswith(".")
     assert persona.traits
@@ -38,25 +38,25 @@ def test_every_shipped_persona_is_worth_choosing(persona: Persona) -> None:
     assert 120 <= len(persona.system_prompt.split()) <= 220
 
 
-def test_no_two_are_alike() -> None:
+def test_builtin_personas_have_unique_colours_and_prompts() -> None:
     assert len({one.colour for one in builtin_personas()}) == len(builtin_personas())
     assert len({one.system_prompt.split(".")[0] for one in builtin_personas()}) == len(builtin_personas())
 
 
-def test_a_file_is_fields_and_a_prompt() -> None:
+def test_parse_persona_reads_front_matter_and_prompt() -> None:
     cook = parse_persona("cook", '+++\nname = "Cook"\ntraits = ["warm"]\n+++\nYou cook.\n\n+++\nAnd more.\n')
     assert (cook.id, cook.name, cook.traits) == ("shipped_cook", "Cook", ("warm",))
     assert cook.system_prompt == "You cook.\n\n+++\nAnd more."
 
 
-def test_a_file_that_is_not_right_does_not_pass() -> None:
+def test_parse_persona_rejects_unknown_field_and_invalid_toml() -> None:
     with pytest.raises(msgspec.ValidationError, match="flavour"):
         parse_persona("cook", '+++\nname = "Cook"\nflavour = "sweet"\n+++\nYou cook.\n')
     with pytest.raises(tomllib.TOMLDecodeError):
         parse_persona("cook", "+++\nname: Cook\n+++\nYou cook.\n")
 
 
-def test_the_part_is_the_prompt_or_else_what_is_known() -> None:
+def test_persona_prompt_is_system_prompt_or_else_built_from_fields() -> None:
     sceptic = next(one for one in builtin_personas() if one.id == "shipped_sceptic")
     assert persona_prompt(sceptic) == sceptic.system_prompt
     assert persona_prompt(replace(sceptic, system_prompt=" ")) == snapshot(
@@ -99,7 +99,7 @@ PATTERN = Pattern(
 )
 
 
-def test_the_whole_of_it() -> None:
+def test_project_prompt_matches_snapshot() -> None:
     posts = (POST, replace(POST, title="Plans", excerpt=""))
     patterns = (PATTERN, replace(PATTERN, kind="tool", title="Wedges", severity=None, frequency=2))
     assert project_prompt(ProjectFacts(PROJECT, posts, patterns)) == snapshot("""\
@@ -121,18 +121,18 @@ What earlier discussions of the project showed, most frequent first:
 """)
 
 
-def test_what_is_not_known_is_not_mentioned() -> None:
+def test_project_prompt_omits_missing_fields() -> None:
     bare = replace(PROJECT, description=" ", repository="")
     assert project_prompt(ProjectFacts(bare)) == snapshot(
         "This discussion belongs to the project Moot. Take what you are told about it as background: use it where it helps, and believe the person where it is out of date."
     )
 
 
-def test_braces_are_only_characters() -> None:
+def test_project_prompt_keeps_braces() -> None:
     assert "{name} {0}" in project_prompt(ProjectFacts(replace(PROJECT, description="{name} {0}")))
 
 
-def test_it_never_grows_too_long() -> None:
+def test_project_prompt_has_bounded_length() -> None:
     long = "word " * 10_000
     project = replace(PROJECT, name=long, description=long, repository=long)
     posts = (replace(POST, title=long, excerpt=long),) * 5

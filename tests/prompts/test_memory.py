@@ -55,7 +55,7 @@ def make_memory_entry(
     )
 
 
-def test_words_are_remembered_with_who_said_them_and_details_by_whoever_noted_them() -> None:
+def test_memory_entries_have_author_and_details_only_for_their_participant() -> None:
     told = [make_message("Ada: Tea?"), make_message("With pleasure.", 1, "alpha", details="Six cups.")]
     assert memory_entries(told, "alpha") == [
         make_memory_entry("Ada: Tea?"),
@@ -64,7 +64,7 @@ def test_words_are_remembered_with_who_said_them_and_details_by_whoever_noted_th
     assert memory_entries(told, "beta")[1].details == ""
 
 
-def test_what_was_not_for_somebody_is_not_remembered() -> None:
+def test_memory_entries_skip_messages_not_visible_to_participant() -> None:
     told = [
         make_message("For Beta.", audience=("beta",)),
         make_message("Nothing.", participant_id="beta", status="failed"),
@@ -74,7 +74,7 @@ def test_what_was_not_for_somebody_is_not_remembered() -> None:
     assert [one.text for one in memory_entries(told, "alpha")] == ["For all."]
 
 
-def test_the_last_ten_are_kept_and_the_others_fall_out() -> None:
+def test_recent_entries_keep_last_ten_and_rest_is_summarized() -> None:
     known = [make_memory_entry(str(n), n) for n in range(MAX_ENTRIES + 3)]
     assert [one.text for one in recent_entries(known, NOW + 20)] == [
         str(n) for n in range(3, MAX_ENTRIES + 3)
@@ -84,7 +84,7 @@ def test_the_last_ten_are_kept_and_the_others_fall_out() -> None:
     assert [one.text for one in entries_to_summarize(known, covered, NOW + 20)] == ["2"]
 
 
-def test_after_twelve_hours_words_fall_out_and_after_a_day_they_are_gone() -> None:
+def test_memory_entry_is_summarized_after_twelve_hours_and_dropped_after_a_day() -> None:
     known = [make_memory_entry("once"), make_memory_entry("lately", 10)]
     assert recent_entries(known, NOW + ENTRY_LIFETIME_SECONDS) == known
     assert recent_entries(known, NOW + ENTRY_LIFETIME_SECONDS + 5) == known[1:]
@@ -92,7 +92,7 @@ def test_after_twelve_hours_words_fall_out_and_after_a_day_they_are_gone() -> No
     assert entries_to_summarize(known, None, NOW + SUMMARY_LIFETIME_SECONDS + 5) == known[1:]
 
 
-def test_a_summary_is_kept_for_a_day() -> None:
+def test_memory_summary_expires_after_a_day() -> None:
     assert "six" in render_memory(
         [], EARLIER_SUMMARY, "dis_2", EARLIER_SUMMARY.created_at + SUMMARY_LIFETIME_SECONDS
     )
@@ -102,7 +102,7 @@ def test_a_summary_is_kept_for_a_day() -> None:
     )
 
 
-def test_what_the_discussion_shows_is_not_said_twice_but_details_are_told() -> None:
+def test_render_memory_omits_own_discussion_except_details() -> None:
     known = [make_memory_entry("Ada: Tea?"), make_memory_entry("Yes.", 1, "Alpha", details="Six cups.")]
     assert render_memory(known[:1], EARLIER_SUMMARY, "dis_1", NOW) == ""
     told = render_memory(known, EARLIER_SUMMARY, "dis_1", NOW)
@@ -110,7 +110,7 @@ def test_what_the_discussion_shows_is_not_said_twice_but_details_are_told() -> N
     assert not any(words in told for words in ("Tea?", "Yes.", "plans"))
 
 
-def test_a_summary_of_several_discussions_is_told_in_each() -> None:
+def test_memory_summary_of_several_discussions_is_rendered_in_each() -> None:
     both = make_memory_summary(
         "Tea, then cake.", EARLIER_SUMMARY, [make_memory_entry("Cake?", discussion="dis_2")], NOW
     )
@@ -118,7 +118,7 @@ def test_a_summary_of_several_discussions_is_told_in_each() -> None:
     assert all("cake" in render_memory([], both, one, NOW) for one in ("dis_1", "dis_2", "dis_3"))
 
 
-def test_the_whole_prompt() -> None:
+def test_system_prompt_with_memory_matches_snapshot() -> None:
     known = [
         make_memory_entry("Ada: Tea?"),
         make_memory_entry("With\npleasure.", 1, "Alpha", details="Six cups."),
@@ -146,7 +146,7 @@ Details that you noted beside your answers:
 """)
 
 
-def test_what_a_clerk_is_asked() -> None:
+def test_memory_summary_request_matches_snapshot() -> None:
     fallen = [make_memory_entry("Ada: Tea?"), make_memory_entry("Yes.", 1, "Alpha", details="Six cups.")]
     assert memory_summary_request(EARLIER_SUMMARY, fallen).messages[0].parts == snapshot(
         (Text(text="Ada plans a tea for six.\n- Ada: Tea?\n- Alpha: Yes.\nAlpha noted: Six cups."),)
@@ -154,7 +154,7 @@ def test_what_a_clerk_is_asked() -> None:
 
 
 @given(st.lists(st.text(max_size=600), min_size=1), st.one_of(st.none(), st.just(EARLIER_SUMMARY)))
-def test_a_summary_is_never_too_long(words: list[str], before: MemorySummary | None) -> None:
+def test_memory_summary_has_bounded_length(words: list[str], before: MemorySummary | None) -> None:
     fallen = [make_memory_entry(one, n) for n, one in enumerate(words)]
     plain = summarize_without_model(before, fallen)
     assert len(plain) <= MAX_SUMMARY_CHARACTERS

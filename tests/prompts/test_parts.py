@@ -24,8 +24,14 @@ from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
 from moot.types.tools import ToolUse
-from tests.prompts.advising import BETA, PARTICIPANTS, AdvisorScenario, DiscussionBuilder, advisor_scenarios
-from tests.prompts.logs import DiscussionScenario, discussion_scenarios, fewer_examples
+from tests.prompts.advisor_discussions import (
+    BETA,
+    PARTICIPANTS,
+    AdvisorScenario,
+    DiscussionBuilder,
+    advisor_scenarios,
+)
+from tests.prompts.random_discussions import DiscussionScenario, discussion_scenarios, fewer_examples
 
 IMAGE_ATTACHMENT = Attachment(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
 TEXT_ATTACHMENT = Attachment(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
@@ -51,7 +57,7 @@ class TestAnyPrompt:
         st.sampled_from(["", "Go on."]),
         st.booleans(),
     )
-    def test_is_its_pieces_joined_in_every_mode(
+    def test_model_request_equals_its_joined_pieces_in_every_mode(
         self, log: DiscussionScenario, view: View, instruction: str, directed: bool
     ) -> None:
         plan = replace(log.plan, mode="directed") if directed else log.plan
@@ -62,7 +68,7 @@ class TestAnyPrompt:
 
     @fewer_examples
     @given(advisor_scenarios(), st.sampled_from(["", "Go on."]))
-    def test_is_its_pieces_joined_also_where_it_is_cut_to_a_window(
+    def test_advisor_model_request_equals_its_joined_pieces_when_windowed(
         self, log: AdvisorScenario, instruction: str
     ) -> None:
         seen, attached = advised(log.messages, log.participant.id, log.run), attach_to_messages(log.messages)
@@ -72,7 +78,9 @@ class TestAnyPrompt:
 
     @fewer_examples
     @given(discussion_scenarios(), st.sampled_from(list(VIEWS.values())))
-    def test_can_be_put_together_by_whoever_is_shown_it(self, log: DiscussionScenario, view: View) -> None:
+    def test_model_request_can_be_rebuilt_from_prompt_parts(
+        self, log: DiscussionScenario, view: View
+    ) -> None:
         seen = view(log.messages, log.participant.id, log.run)
         parts = build_prompt_parts("a/one", build_pieces(log.plan, log.participant, seen)).parts
         request = build_model_request(log.plan, log.participant, seen)
@@ -85,9 +93,7 @@ class TestAnyPrompt:
 
     @fewer_examples
     @given(discussion_scenarios(), st.sampled_from(list(VIEWS.values())))
-    def test_says_of_all_words_where_they_were_said_and_by_whom(
-        self, log: DiscussionScenario, view: View
-    ) -> None:
+    def test_prompt_piece_names_its_message_and_author(self, log: DiscussionScenario, view: View) -> None:
         seen = view(log.messages, log.participant.id, log.run)
         by_id = {one.id: one for one in seen}
         for piece in build_pieces(log.plan, log.participant, seen, "", attach_to_messages(log.messages)):
@@ -109,7 +115,7 @@ def piece_origins(prompt_pieces: list[PromptPiece]) -> list[tuple[str, str, str 
     return [(piece.role, piece.origin, piece.name) for piece in prompt_pieces]
 
 
-def test_every_layer_and_every_enclosure_is_told_apart() -> None:
+def test_prompt_pieces_have_origin_for_each_layer_and_attachment() -> None:
     who, other = make_participants(("a/one", "b/two"))
     plan = RunPlan(
         mode="parallel",
@@ -141,7 +147,7 @@ def test_every_layer_and_every_enclosure_is_told_apart() -> None:
     ]
 
 
-def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
+def test_prompt_piece_origin_is_filler_when_it_only_keeps_role_order() -> None:
     (who,) = make_participants(("a/one",))
     own = Message(id="m", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name)
     made = build_pieces(RunPlan(mode="single", participants=(who,)), who, [own])
@@ -152,7 +158,7 @@ def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
     ]
 
 
-def test_what_other_advisors_said_is_a_reference_and_a_brief_is_an_instruction() -> None:
+def test_prompt_piece_origin_is_reference_for_other_advisors() -> None:
     told = DiscussionBuilder().add_user_message("Why?")
     for who in PARTICIPANTS:
         told.add_answer(who, "So.")
@@ -164,7 +170,7 @@ def test_what_other_advisors_said_is_a_reference_and_a_brief_is_an_instruction()
     ]
 
 
-def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() -> None:
+def test_lesson_pieces_add_filler_after_incomplete_own_turn() -> None:
     (who,) = make_participants(("a/one",))
     cut = Message(
         id="m",
@@ -180,7 +186,7 @@ def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() 
 
 
 @pytest.mark.parametrize("rate", [1.0, 4.0])
-def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
+def test_prompt_parts_count_tokens_with_rate_of_model(rate: float) -> None:
     made = [
         PromptPiece("system", "mode", Text("x" * 40)),
         PromptPiece("user", "file", IMAGE_ATTACHMENT.part, "cat.png", "m", 4),
@@ -192,7 +198,7 @@ def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
     assert (file.text, file.name, file.size) == ("", "cat.png", 4)
 
 
-def test_an_answer_that_called_tools_saw_its_own_words_the_calls_and_what_came_of_them() -> None:
+def test_tool_call_pieces_have_text_calls_and_results_in_order() -> None:
     def use(id: str, said: int) -> ToolUse:
         return ToolUse(
             call_id=id,

@@ -16,11 +16,11 @@ def message_text(message: ModelMessage) -> str:
     return "\n\n".join(part.text if isinstance(part, Text) else f"({part})" for part in message.parts)
 
 
-def test_a_bare_question_is_sent_as_it_is() -> None:
+def test_build_question_sends_plain_question_unchanged() -> None:
     assert build_question("What is a moot?") == ModelMessage("user", (Text("What is a moot?"),))
 
 
-def test_a_whole_question() -> None:
+def test_build_question_with_files_and_stdin_matches_snapshot() -> None:
     asked = build_question(
         "What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")]
     )
@@ -48,23 +48,23 @@ What do these say?\
 """)
 
 
-def test_material_comes_first_and_the_question_last() -> None:
+def test_build_question_puts_attachments_before_question() -> None:
     asked = build_question("What is this?", "piped", [PICTURE, NOTES])
     assert asked.parts[0] is PICTURE
     titles = [part.text.split("\n")[0] for part in asked.parts if isinstance(part, Text)]
     assert titles == ["notes.md:", "Standard input:", "What is this?"]
 
 
-def test_a_picture_is_left_as_it_is() -> None:
+def test_inline_text_file_returns_image_unchanged() -> None:
     assert inline_text_file(PICTURE) is PICTURE
 
 
-def test_nothing_piped_is_not_mentioned() -> None:
+def test_build_question_omits_empty_standard_input() -> None:
     assert "Standard input" not in message_text(build_question("Well?", ""))
 
 
 @given(st.lists(st.sampled_from(["`", "```", "`````", "words", " ", "\n"])).map("".join))
-def test_no_text_can_break_out_of_its_fence(content: str) -> None:
+def test_inline_text_file_fence_contains_any_text(content: str) -> None:
     part = inline_text_file(File("any.txt", "text/plain", content.encode()))
     assert isinstance(part, Text)
     title, fence, *inside, last = part.text.split("\n")
@@ -75,7 +75,7 @@ def test_no_text_can_break_out_of_its_fence(content: str) -> None:
     assert "\n".join(inside) == content.rstrip()
 
 
-def test_a_fence_is_found_for_a_file_of_nothing_but_fences() -> None:
+def test_inline_text_file_fence_is_longer_than_backticks_in_file() -> None:
     content = "`" * 1_000_000
     part = inline_text_file(File("any.txt", "text/plain", content.encode()))
     assert isinstance(part, Text)

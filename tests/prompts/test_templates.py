@@ -8,7 +8,7 @@ from moot.prompts.templates import load_template, render_template
 PERSONA_FIELDS = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
 
 
-def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
+def test_render_template_omits_paragraph_with_empty_value() -> None:
     assert render_template("part", PERSONA_FIELDS) == (
         "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
     )
@@ -27,13 +27,13 @@ def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
         "your_turn",
     ],
 )
-def test_a_prompt_that_ships_is_there_and_has_no_loose_ends(name: str) -> None:
+def test_load_template_returns_complete_text(name: str) -> None:
     text = load_template(name).format(name="Alpha", others="Beta", language="German")
     assert text == text.strip() != ""
     assert "{" not in text
 
 
 @pytest.mark.parametrize("module", ["library", "tasks.knowledge"])
-def test_whoever_only_fills_prompts_in_knows_no_languages(module: str) -> None:
+def test_prompt_modules_do_not_import_language_detection(module: str) -> None:
     code = f"import sys, moot.prompts.{module}; sys.exit('moot.prompts.language' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0  # noqa: S603

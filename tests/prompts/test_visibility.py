@@ -14,7 +14,7 @@ from moot.prompts.visibility import (
     view_of_run,
 )
 from moot.types.discussions import Message
-from tests.prompts.logs import DiscussionScenario, discussion_scenarios, fewer_examples
+from tests.prompts.random_discussions import DiscussionScenario, discussion_scenarios, fewer_examples
 
 for_each_view = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
 
@@ -26,7 +26,7 @@ def visible_messages(view: View, scenario: DiscussionScenario) -> list[Message]:
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_nobody_sees_what_is_meant_for_others(view: View, log: DiscussionScenario) -> None:
+def test_view_excludes_messages_visible_only_to_others(view: View, log: DiscussionScenario) -> None:
     for message in visible_messages(view, log):
         mine = message.participant == log.participant.id
         assert mine or message.audience is None or log.participant.id in message.audience
@@ -35,7 +35,7 @@ def test_nobody_sees_what_is_meant_for_others(view: View, log: DiscussionScenari
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_nobody_is_told_what_was_never_said(view: View, log: DiscussionScenario) -> None:
+def test_view_excludes_system_failed_and_empty_messages(view: View, log: DiscussionScenario) -> None:
     for message in visible_messages(view, log):
         assert message.role != "system"
         assert message.status != "failed"
@@ -44,7 +44,7 @@ def test_nobody_is_told_what_was_never_said(view: View, log: DiscussionScenario)
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_the_blind_do_not_see_each_other_s_words_of_this_run(log: DiscussionScenario) -> None:
+def test_blind_view_excludes_answers_of_others_in_current_run(log: DiscussionScenario) -> None:
     for message in visible_messages(blind, log):
         if message.run == log.run:
             assert message.role == "user" or message.participant == log.participant.id
@@ -53,7 +53,7 @@ def test_the_blind_do_not_see_each_other_s_words_of_this_run(log: DiscussionScen
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_what_is_seen_was_said_once_and_in_that_order(view: View, log: DiscussionScenario) -> None:
+def test_view_keeps_order_without_duplicates(view: View, log: DiscussionScenario) -> None:
     numbers = [message.number for message in visible_messages(view, log)]
     assert numbers == sorted(set(numbers))
     assert set(visible_messages(view, log)) <= set(log.messages)
@@ -61,7 +61,7 @@ def test_what_is_seen_was_said_once_and_in_that_order(view: View, log: Discussio
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_what_is_not_seen_has_a_reason(log: DiscussionScenario) -> None:
+def test_view_excludes_messages_only_for_known_reasons(log: DiscussionScenario) -> None:
     for message in set(log.messages) - set(visible_messages(everything, log)):
         mine = message.participant == log.participant.id
         for_others = not mine and message.audience is not None and log.participant.id not in message.audience
@@ -78,7 +78,7 @@ def test_what_is_not_seen_has_a_reason(log: DiscussionScenario) -> None:
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios(), upto=st.integers(0, 8))
-def test_what_is_said_later_does_not_change_what_was_seen(
+def test_view_of_earlier_messages_is_unchanged_by_later_messages(
     view: View, log: DiscussionScenario, upto: int
 ) -> None:
     then = view(log.messages[:upto], log.participant.id, log.run)
@@ -94,7 +94,7 @@ def test_what_is_said_later_does_not_change_what_was_seen(
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_nobody_looks_into_another_s_thread_nor_into_a_prompt_of_an_earlier_run(
+def test_view_excludes_threads_of_others_and_hidden_messages_of_earlier_runs(
     view: View, log: DiscussionScenario
 ) -> None:
     for message in visible_messages(view, log):
@@ -104,7 +104,7 @@ def test_nobody_looks_into_another_s_thread_nor_into_a_prompt_of_an_earlier_run(
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_in_a_thread_of_one_s_own_nobody_else_speaks(log: DiscussionScenario) -> None:
+def test_own_thread_view_has_only_own_thread_in_current_run(log: DiscussionScenario) -> None:
     for message in visible_messages(own_thread, log):
         if message.run == log.run:
             assert message.thread == log.participant.id or message.role == "user"
@@ -112,7 +112,7 @@ def test_in_a_thread_of_one_s_own_nobody_else_speaks(log: DiscussionScenario) ->
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: DiscussionScenario) -> None:
+def test_with_instructions_view_has_only_newest_instructions_of_current_run(log: DiscussionScenario) -> None:
     now = [message for message in visible_messages(briefed, log) if message.run == log.run]
     assert len([message for message in now if message.hidden]) <= 1
     assert all(message.hidden or message.role == "user" for message in now)
@@ -120,7 +120,7 @@ def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: Discussion
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_an_advisor_sees_of_the_others_only_one_turn_before_this_one_and_no_synthesis(
+def test_advisor_view_has_one_earlier_run_of_others_and_no_synthesis(
     log: DiscussionScenario,
 ) -> None:
     of_others = [
@@ -172,13 +172,15 @@ MESSAGES = [
         (advised, "gamma", [1, 2, 3, 6]),
     ],
 )
-def test_a_discussion_as_it_is_seen_from_each_seat(view: View, who: str, numbers: list[int]) -> None:
+def test_view_matches_expected_messages_for_each_participant(
+    view: View, who: str, numbers: list[int]
+) -> None:
     assert [message.number for message in view(MESSAGES, who, "now")] == numbers
 
 
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_in_a_lesson_one_reads_all_that_was_said_and_only_one_s_newest_brief(log: DiscussionScenario) -> None:
+def test_lesson_view_has_all_messages_but_only_newest_instructions(log: DiscussionScenario) -> None:
     shown, all_of_it = visible_messages(in_lesson, log), visible_messages(everything, log)
     briefs = [message for message in all_of_it if message.hidden]
     assert shown == [message for message in all_of_it if message not in briefs[:-1]]
@@ -187,7 +189,7 @@ def test_in_a_lesson_one_reads_all_that_was_said_and_only_one_s_newest_brief(log
         assert not message.hidden or message.audience is None or log.participant.id in meant
 
 
-def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
+def test_lesson_view_excludes_instructions_for_others() -> None:
     briefs = [
         make_message(number, f"Brief {number}", hidden=True, audience=(who,))
         for number, who in ((10, "alpha"), (11, "beta"), (12, "alpha"), (13, "beta"))
@@ -201,9 +203,7 @@ def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
 @for_each_view
 @fewer_examples
 @given(log=discussion_scenarios())
-def test_what_was_seen_in_an_earlier_run_is_seen_so_from_any_other(
-    view: View, log: DiscussionScenario
-) -> None:
+def test_view_of_run_equals_view_at_that_time(view: View, log: DiscussionScenario) -> None:
     then = view_of_run(log.run, view.__name__)
     assert then(log.messages, log.participant.id, "run_later") == visible_messages(view, log)
     assert then.__name__ == view.__name__

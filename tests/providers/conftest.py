@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from moot.providers.local import LocalProvider
-from tests.providers.loading import PreloadedLocalProvider
+from tests.providers.preloaded_provider import PreloadedLocalProvider
 
 
 @pytest.fixture(scope="session")

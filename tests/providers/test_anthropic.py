@@ -52,7 +52,7 @@ REQUEST = ModelRequest(
 )
 
 
-def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
+def test_anthropic_request_matches_snapshot_with_cache_control() -> None:
     body = AnthropicWireFormat().encode_request(REQUEST, Profile(thinking="effort", default_max_tokens=1000))
     assert json.loads(body) == snapshot(
         {
@@ -107,7 +107,7 @@ def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
     )
 
 
-def test_older_models_get_a_thinking_budget_on_top() -> None:
+def test_anthropic_request_adds_thinking_budget_to_max_tokens_for_older_models() -> None:
     body = json.loads(
         AnthropicWireFormat().encode_request(
             REQUEST, Profile(thinking="budget", json_schema=False, default_max_tokens=1000)
@@ -118,7 +118,7 @@ def test_older_models_get_a_thinking_budget_on_top() -> None:
     assert "output_config" not in body
 
 
-def test_text_thinking_and_usage_in_two_halves() -> None:
+def test_anthropic_decoder_reads_text_thinking_and_split_usage() -> None:
     assert decode_chunks(
         START_FRAME,
         {"type": "ping"},
@@ -140,7 +140,7 @@ def test_text_thinking_and_usage_in_two_halves() -> None:
     ]
 
 
-def test_tool_use() -> None:
+def test_anthropic_decoder_reads_tool_use() -> None:
     chunks = decode_chunks(
         block_start_frame(type="tool_use", id="t1", name="look", input={}),
         block_delta_frame(type="input_json_delta", partial_json='{"at"'),
@@ -151,7 +151,7 @@ def test_tool_use() -> None:
     assert chunks[-2:] == [ToolCall("t1", "look", '{"at": 1}'), Done("tool_calls")]
 
 
-def test_a_cut_call_is_never_a_call() -> None:
+def test_anthropic_decoder_fails_on_incomplete_tool_call() -> None:
     chunks = decode_chunks(
         block_start_frame(type="tool_use", id="t1", name="look"),
         block_delta_frame(type="input_json_delta", partial_json='{"at"'),
@@ -161,7 +161,7 @@ def test_a_cut_call_is_never_a_call() -> None:
     assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
 
 
-def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
+def test_anthropic_decoder_fails_on_unfinished_tool_call_with_valid_json() -> None:
     begun = block_start_frame(type="tool_use", id="t1", name="delete_all")
     stopped = {"type": "content_block_stop", "index": 0}
     for frames in ([begun, stopped, *end_frames("max_tokens")], [begun, *end_frames("tool_use")]):
@@ -170,38 +170,38 @@ def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
         assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
 
 
-def test_a_call_being_written_is_a_sign_of_life() -> None:
+def test_anthropic_decoder_reports_progress_for_partial_tool_call() -> None:
     reader = AnthropicStreamDecoder("lab")
     reader.decode_frame(json.dumps(block_start_frame(type="tool_use", id="t1", name="look")).encode())
     frame = json.dumps(block_delta_frame(type="input_json_delta", partial_json='{"at"')).encode()
     assert reader.decode_frame(frame) == [Progress(5)]
 
 
-def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
+def test_anthropic_decoder_fails_on_unknown_stop_reason() -> None:
     (*_, failed) = decode_chunks(*end_frames("shrugged"))
     assert isinstance(failed, Failed)
     assert "shrugged" in failed.fault.message
 
 
-def test_temperature_and_thinking_exclude_each_other() -> None:
+def test_anthropic_request_has_temperature_only_without_thinking() -> None:
     calm = AnthropicWireFormat().encode_request(
         msgspec.structs.replace(REQUEST, thinking=None), Profile(thinking="effort")
     )
     assert json.loads(calm)["temperature"] == 0.5
 
 
-def test_a_text_file_is_a_text_document() -> None:
+def test_anthropic_request_encodes_text_file_as_text_document() -> None:
     asked = ModelRequest(model="x", messages=(user_message(File("a.txt", "text/plain", b"hi")),))
     (part,) = json.loads(AnthropicWireFormat().encode_request(asked, Profile()))["messages"][0]["content"]
     assert part["source"] == {"type": "text", "media_type": "text/plain", "data": "hi"}
 
 
-def test_refusal_and_length_are_labelled() -> None:
+def test_anthropic_decoder_maps_refusal_and_max_tokens() -> None:
     assert decode_chunks(*end_frames("refusal"))[-1] == Done("content_filter")
     assert decode_chunks(*end_frames("max_tokens"))[-1] == Done("length")
 
 
-def test_an_error_event_is_classified() -> None:
+def test_anthropic_decoder_classifies_error_event() -> None:
     (failed,) = decode_chunks(
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     )
@@ -209,7 +209,7 @@ def test_an_error_event_is_classified() -> None:
     assert failed.fault.kind == "overloaded"
 
 
-def test_a_stream_that_stops_early_is_incomplete() -> None:
+def test_anthropic_decoder_fails_when_stream_ends_early() -> None:
     reader = AnthropicStreamDecoder("lab")
     reader.decode_frame(json.dumps(block_delta_frame(type="text_delta", text="Ye")).encode())
     (failed,) = reader.final_chunks()
@@ -217,12 +217,12 @@ def test_a_stream_that_stops_early_is_incomplete() -> None:
     assert "incomplete" in failed.fault.message
 
 
-def test_the_key_goes_into_its_own_header() -> None:
+def test_anthropic_request_headers_have_key_only_when_given() -> None:
     assert AnthropicWireFormat().request_headers("k")["x-api-key"] == "k"
     assert "x-api-key" not in AnthropicWireFormat().request_headers(None)
 
 
-def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
+def test_anthropic_request_omits_unsupported_temperature() -> None:
     calm = msgspec.structs.replace(REQUEST, thinking=None)
     assert "temperature" not in json.loads(
         AnthropicWireFormat().encode_request(calm, Profile(temperature=False))

@@ -3,10 +3,10 @@ import pytest
 from moot.providers import discovery
 from moot.providers.discovery import find_local_servers
 from moot.providers.registry import Registry
-from tests.taking import ProviderServerSetup
+from tests.support.provider_turns import ProviderServerSetup
 
 
-async def test_servers_on_this_machine_are_found_by_asking_them(
+async def test_find_local_servers_lists_servers_that_answer(
     provider_server: ProviderServerSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discovery, "PROBE_TIMEOUT_SECONDS", 60.0)

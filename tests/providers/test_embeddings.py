@@ -10,7 +10,7 @@ from moot.providers.catalog import ProviderConfig
 from moot.providers.embeddings import HttpEmbedder, resolve_embedder
 from moot.providers.registry import Registry
 from moot.types.errors import ProviderError, UnknownModel
-from tests.taking import API_KEY
+from tests.support.provider_turns import API_KEY
 
 MODEL_NAME = "near/nomic"
 REVERSED_RESPONSE = {
@@ -44,7 +44,7 @@ async def serve_embedder(server: FakeEmbeddingServer, key: str = "") -> AsyncIte
             yield resolve_embedder(MODEL_NAME, registry)
 
 
-async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
+async def test_embedder_returns_vectors_in_order_of_texts() -> None:
     server = FakeEmbeddingServer(REVERSED_RESPONSE)
     async with serve_embedder(server) as near:
         assert near.name == MODEL_NAME
@@ -52,7 +52,7 @@ async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
     assert server.requests == [("", {"model": "nomic", "input": ["a", "b"]})]
 
 
-async def test_a_key_goes_along_where_there_is_one() -> None:
+async def test_embedder_sends_key_when_given() -> None:
     server = FakeEmbeddingServer(REVERSED_RESPONSE)
     async with serve_embedder(server, API_KEY) as near:
         await near.embed(["a", "b"])
@@ -72,13 +72,13 @@ async def test_a_key_goes_along_where_there_is_one() -> None:
         b"[" * 100_000,
     ],
 )
-async def test_what_cannot_be_read_is_a_fault_of_the_provider(answer: object) -> None:
+async def test_embedder_raises_provider_error_for_invalid_response(answer: object) -> None:
     async with serve_embedder(FakeEmbeddingServer(answer)) as near:
         with pytest.raises(ProviderError, match="near gave no embeddings"):
             await near.embed(["a", "b"])
 
 
-async def test_a_refusal_is_told_without_the_key() -> None:
+async def test_embedder_error_redacts_key() -> None:
     async with serve_embedder(
         FakeEmbeddingServer({"error": {"message": f"bad key {API_KEY}"}}, status=401), API_KEY
     ) as near:
@@ -88,7 +88,7 @@ async def test_a_refusal_is_told_without_the_key() -> None:
     assert API_KEY not in str(error.value)
 
 
-async def test_a_server_that_is_gone_is_a_fault_too() -> None:
+async def test_embedder_raises_provider_error_when_server_is_down() -> None:
     async with serve_embedder(FakeEmbeddingServer(REVERSED_RESPONSE)) as near:
         pass
     with pytest.raises(ProviderError, match="is it running"):
@@ -97,7 +97,7 @@ async def test_a_server_that_is_gone_is_a_fault_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["nomic", "near/", "nowhere/nomic", "scripted/echo"])
-async def test_a_name_that_leads_nowhere_is_refused(name: str) -> None:
+async def test_resolve_embedder_rejects_unknown_model_name(name: str) -> None:
     async with Registry({}, {}) as registry:
         with pytest.raises(UnknownModel, match="provider/model"):
             resolve_embedder(name, registry)

@@ -52,7 +52,7 @@ KEY = "sk-proj-verysecretkey"
         (529, '{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded", True),
     ],
 )  # fmt: skip
-def test_answers_are_classified_by_what_is_inside(
+def test_fault_from_response_classifies_by_status_and_body(
     status: int, body: str, kind: FaultKind, retryable: bool
 ) -> None:
     fault = fault_from_response("lab", status, {}, body.encode(), KEY)
@@ -61,13 +61,13 @@ def test_answers_are_classified_by_what_is_inside(
     assert "lab" in fault.message
 
 
-def test_an_error_inside_a_good_status_is_classified_too() -> None:
+def test_fault_from_error_classifies_error_in_successful_response() -> None:
     assert fault_from_error("lab", WireError(message="x", code=401)).kind == "auth"
     assert fault_from_error("lab", WireError(message="x", type="rate_limit_error")).kind == "rate_limit"
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 529])
-def test_no_key_is_ever_shown(status: int) -> None:
+def test_fault_message_never_has_key(status: int) -> None:
     body = f'{{"error": {{"message": "Incorrect API key provided: {KEY} or sk-proj-****key or Bearer abcdef123456"}}}}'
     message = fault_from_response("lab", status, {}, body.encode(), KEY).message
     for secret in (KEY, "****key", "abcdef123456"):
@@ -75,15 +75,15 @@ def test_no_key_is_ever_shown(status: int) -> None:
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_the_key_itself_is_redacted_wherever_it_stands(before: str, after: str) -> None:
+def test_redact_removes_key_anywhere_in_text(before: str, after: str) -> None:
     assert KEY not in redact(f"{before}{KEY}{after}", KEY)
 
 
-def test_long_words_are_shortened() -> None:
+def test_redact_truncates_long_text() -> None:
     assert len(redact("word " * 1000, None)) <= 301
 
 
-def test_retry_after_in_every_spelling() -> None:
+def test_parse_retry_after_reads_every_header_format() -> None:
     soon = datetime.now(UTC) + timedelta(seconds=30)
     assert parse_retry_after({"retry-after-ms": "1500"}) == 1.5
     assert parse_retry_after({"retry-after": "2"}) == 2
@@ -93,13 +93,13 @@ def test_retry_after_in_every_spelling() -> None:
     assert parse_retry_after({}) is None
 
 
-def test_google_s_delay_is_read_from_the_body() -> None:
+def test_fault_from_response_reads_retry_delay_of_google() -> None:
     body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
     assert fault_from_response("google", 429, {}, body, None).retry_after == 17
     assert fault_from_response("google", 429, {}, body.replace(b"17s", b"1.2.3s"), None).retry_after is None
 
 
-def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:
+def test_fault_from_response_tolerates_invalid_encoding() -> None:
     fault = fault_from_response(
         "lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None
     )
@@ -108,23 +108,23 @@ def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:
     assert fault_from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"
 
 
-def test_ordinary_words_are_not_keys() -> None:
+def test_redact_keeps_ordinary_words() -> None:
     for words in ("Unsupported key temperature in request", "skipping a skeleton", "pkgconfig"):
         assert redact(words, None) == words
 
 
-def test_a_key_at_the_edge_of_what_is_quoted_leaves_nothing_behind() -> None:
+def test_fault_message_has_no_partial_key_when_truncated() -> None:
     plain = "7f3a9c21d4e86b05"
     body = ("x" * 290 + " " + plain + " " + "y" * 300).encode()
     assert "7f3a" not in fault_from_response("lab", 500, {}, body, plain).message
 
 
-def test_a_web_page_is_never_quoted() -> None:
+def test_fault_message_never_quotes_html() -> None:
     fault = fault_from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
     assert (
         fault.message == "lab failed: it answered with a web page, not a model's answer; check its base_url."
     )
 
 
-def test_ending_early() -> None:
+def test_early_end_fault_is_retryable() -> None:
     assert early_end_fault("lab").retryable

@@ -40,7 +40,7 @@ def candidate_frame(*parts: dict[str, Any], finish: str | None = None, **fields:
     return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **fields}
 
 
-def test_the_whole_request() -> None:
+def test_google_request_matches_snapshot() -> None:
     assert json.loads(GoogleWireFormat().encode_request(REQUEST, Profile(thinking="effort"))) == snapshot(
         {
             "contents": [
@@ -87,17 +87,17 @@ def test_the_whole_request() -> None:
     )
 
 
-def test_older_models_get_a_thinking_budget() -> None:
+def test_google_request_has_thinking_budget_for_older_models() -> None:
     body = json.loads(GoogleWireFormat().encode_request(REQUEST, Profile(thinking="budget")))
     assert body["generationConfig"]["thinkingConfig"] == {"includeThoughts": True, "thinkingBudget": 1024}
 
 
-def test_the_model_is_part_of_the_address_and_cannot_leave_it() -> None:
+def test_google_request_path_escapes_model_name() -> None:
     assert GoogleWireFormat().request_path("gemini-x") == "/models/gemini-x:streamGenerateContent?alt=sse"
     assert GoogleWireFormat().request_path("../x?y") == "/models/..%2Fx%3Fy:streamGenerateContent?alt=sse"
 
 
-def test_thoughts_text_usage_and_the_end() -> None:
+def test_google_decoder_reads_thoughts_text_and_usage() -> None:
     usage = {
         "promptTokenCount": 9,
         "candidatesTokenCount": 2,
@@ -117,7 +117,7 @@ def test_thoughts_text_usage_and_the_end() -> None:
     ]
 
 
-def test_function_calls_with_their_signature() -> None:
+def test_google_decoder_reads_function_calls_with_signature() -> None:
     call = {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "proof"}
     assert decode_chunks(candidate_frame(call, {"functionCall": {"name": "now"}}, finish="STOP")) == [
         ToolCall("call_1", "look", '{"at": 1}', "proof"),
@@ -126,7 +126,7 @@ def test_function_calls_with_their_signature() -> None:
     ]
 
 
-def test_blocked_questions_and_answers() -> None:
+def test_google_decoder_maps_blocked_prompt_and_finish_reasons() -> None:
     (failed, *_) = decode_chunks({"promptFeedback": {"blockReason": "SAFETY"}})
     assert isinstance(failed, Failed)
     assert failed.fault.kind == "content_blocked"
@@ -134,25 +134,25 @@ def test_blocked_questions_and_answers() -> None:
     assert decode_chunks(candidate_frame(finish="MAX_TOKENS"))[-1] == Done("length")
 
 
-def test_a_call_that_broke_is_never_a_call() -> None:
+def test_google_decoder_fails_on_malformed_function_call() -> None:
     chunks = decode_chunks(candidate_frame(finish="MALFORMED_FUNCTION_CALL"))
     assert [type(chunk) for chunk in chunks] == [Failed]
 
 
-def test_arguments_that_are_not_utf_8_do_not_break_the_turn() -> None:
+def test_google_decoder_tolerates_invalid_utf8_in_arguments() -> None:
     reader = GoogleStreamDecoder("lab")
     frame = b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"\xff"}}}]},"finishReason":"STOP"}]}'
     chunks = reader.decode_frame(frame) + reader.final_chunks()
     assert isinstance(chunks[-1], Done | Failed)
 
 
-def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
+def test_google_decoder_fails_on_unknown_finish_reason() -> None:
     (*_, failed) = decode_chunks(candidate_frame({"text": "Half an ans"}, finish="OTHER"))
     assert isinstance(failed, Failed)
     assert "OTHER" in failed.fault.message
 
 
-def test_only_models_that_answer_are_listed() -> None:
+def test_google_model_list_has_only_generating_models() -> None:
     body = {
         "models": [
             {"name": "models/gemini-x", "supportedGenerationMethods": ["generateContent"]},

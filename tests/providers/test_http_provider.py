@@ -24,7 +24,7 @@ from moot.testing.wire_formats.openai import OpenAIDialect
 from moot.types.chunks import Usage
 from moot.types.errors import ProviderError
 from moot.types.requests import ModelRequest, user_message
-from tests.taking import ProviderServerSetup, ProviderTurn, run_provider_turn
+from tests.support.provider_turns import ProviderServerSetup, ProviderTurn, run_provider_turn
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
 DIALECTS: dict[Api, type[Dialect]] = {
@@ -69,7 +69,7 @@ async def replay_stream(api: Api, pieces: Sequence[bytes]) -> ProviderTurn:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_any_cut_of_a_recorded_stream_gives_the_same_turn(api: Api) -> None:
+def test_stream_result_does_not_depend_on_chunk_boundaries(api: Api) -> None:
     stream = record_stream(api)
     whole = asyncio.run(replay_stream(api, [stream])).result
     assert (whole.status, whole.details) == ("tool_call", "klein")
@@ -91,7 +91,7 @@ def test_any_cut_of_a_recorded_stream_gives_the_same_turn(api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
+async def test_stop_closes_connection_without_waiting_for_next_chunk(
     provider_server: ProviderServerSetup, api: Api
 ) -> None:
     provider_server.add_scripts(crawl=Script(pace=60.0))
@@ -118,7 +118,7 @@ async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
 
 
 @pytest.mark.parametrize("api", APIS)
-async def test_the_script_over_the_socket_is_the_script_in_process(
+async def test_script_over_http_gives_expected_text_and_details(
     provider_server: ProviderServerSetup, api: Api
 ) -> None:
     provider_server.add_scripts(rich=RICH_SCRIPT)
@@ -129,7 +129,7 @@ async def test_the_script_over_the_socket_is_the_script_in_process(
     )
 
 
-async def test_a_list_that_is_no_list_is_a_bad_response(provider_server: ProviderServerSetup) -> None:
+async def test_list_models_rejects_invalid_response(provider_server: ProviderServerSetup) -> None:
     wrong = HttpProvider(
         "wrong", WIRE_FORMATS["google"](), f"{provider_server.url}/v1", provider_server.transport
     )
@@ -137,7 +137,7 @@ async def test_a_list_that_is_no_list_is_a_bad_response(provider_server: Provide
         await wrong.list_models()
 
 
-async def test_prices_go_by_address(provider_server: ProviderServerSetup) -> None:
+async def test_call_cost_depends_on_base_url(provider_server: ProviderServerSetup) -> None:
     here = HttpProvider(
         "openai", WIRE_FORMATS["openai"](), "https://api.openai.com/v1", provider_server.transport
     )
@@ -203,12 +203,12 @@ async def open_provider(server: ServerHandle) -> AsyncIterator[HttpProvider]:
     await transport.aclose()
 
 
-async def test_one_connection_serves_many_answers_though_their_end_comes_late(
+async def test_connection_is_reused_when_end_of_answer_comes_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_provider, "DRAIN_SECONDS", 60.0)
     async with (
-        serve_chunks(HELLO_EVENT, DONE_EVENT, pause=0.002) as served,
+        serve_chunks(HELLO_EVENT, DONE_EVENT, pause_seconds=0.002) as served,
         open_provider(served) as provider,
     ):
         for _ in range(5):
@@ -216,13 +216,13 @@ async def test_one_connection_serves_many_answers_though_their_end_comes_late(
         assert len(served.connections) == 1
 
 
-async def test_a_finish_that_was_seen_counts_however_untidy_the_close() -> None:
+async def test_finish_reason_counts_when_server_closes_connection_abruptly() -> None:
     async with serve_chunks(HELLO_EVENT, hang_up=True) as served, open_provider(served) as provider:
         result = (await run_provider_turn(provider, "x")).result
     assert (result.status, result.text) == ("completed", "Hello")
 
 
-async def test_a_stop_after_the_end_does_not_undo_it() -> None:
+async def test_stop_after_end_of_answer_keeps_completed_status() -> None:
     stop = StopSignal()
 
     class Lingering(ReplayTransport):
@@ -240,7 +240,7 @@ async def test_a_stop_after_the_end_does_not_undo_it() -> None:
     assert (result.status, result.text) == ("completed", "Hello")
 
 
-async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
+async def test_stream_error_redacts_key() -> None:
     key = "7f3a9c21d4e86b05"
     error = f'data: {{"error": {{"message": "no such account {key}"}}}}\n\n'.encode()
     async with serve_chunks(error) as served, open_provider(served) as provider:
@@ -251,7 +251,7 @@ async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
     assert key not in str(batch)
 
 
-async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
+async def test_unsendable_key_is_failed_chunk_without_key() -> None:
     async with serve_chunks(HELLO_EVENT) as served, open_provider(served) as provider:
         (batch,) = [
             batch async for batch in provider.stream_chunks(ModelRequest(model="x", messages=()), "sec\nret")
@@ -260,9 +260,9 @@ async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
     assert "sec" not in str(batch)
 
 
-async def test_an_answer_that_is_complete_is_not_waited_for() -> None:
+async def test_completed_answer_does_not_wait_for_end_of_stream() -> None:
     async with (
-        serve_chunks(HELLO_EVENT, b": still here\n\n", pause=90.0) as served,
+        serve_chunks(HELLO_EVENT, b": still here\n\n", pause_seconds=90.0) as served,
         open_provider(served) as provider,
     ):
         began = time.monotonic()
@@ -271,7 +271,7 @@ async def test_an_answer_that_is_complete_is_not_waited_for() -> None:
     assert (result.status, result.text) == ("completed", "Hello")
 
 
-async def test_odd_counts_do_not_cost_the_text_beside_them() -> None:
+async def test_invalid_usage_does_not_lose_text() -> None:
     for usage in (
         '{"completion_tokens": 3.5}',
         '{"prompt_tokens": "12"}',
@@ -287,7 +287,7 @@ async def test_odd_counts_do_not_cost_the_text_beside_them() -> None:
 @pytest.mark.parametrize(
     "reason", ["Zq9abcdefghij" + "x" * 400, "x" * 50 + "Zq9abcdefghij", "<html>Zq9abcdefghij"]
 )
-async def test_no_part_of_a_key_is_quoted_from_a_stream(reason: str) -> None:
+async def test_stream_errors_never_quote_part_of_key(reason: str) -> None:
     key = "Zq9abcdefghij"
     error = f'data: {{"error": {{"message": "{"y" * 290} {reason}"}}}}\n\n'.encode()
     finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()

@@ -15,7 +15,7 @@ def make_key_ring(count: int) -> tuple[KeyRing, list[Key], FakeClock]:
     return KeyRing(tuple(keys), clock), keys, clock
 
 
-def test_the_least_used_key_comes_first() -> None:
+def test_select_key_prefers_least_used_key() -> None:
     keys, (first, second), _ = make_key_ring(2)
     first.uses = 5
     assert keys.select_key(set()) is second
@@ -23,7 +23,7 @@ def test_the_least_used_key_comes_first() -> None:
     assert keys.select_key({"KEY_0", "KEY_1"}) is None
 
 
-def test_keys_cool_down_as_long_as_the_fault_says() -> None:
+def test_cool_down_lasts_as_long_as_fault_kind_requires() -> None:
     keys, (first, second), clock = make_key_ring(2)
     keys.cool_down(first, make_fault("rate_limit", "slow"))
     assert keys.select_key(set()) is second
@@ -38,14 +38,14 @@ def test_keys_cool_down_as_long_as_the_fault_says() -> None:
     assert keys.select_key(set()) is first
 
 
-def test_a_provider_s_own_wait_counts_instead() -> None:
+def test_cool_down_uses_retry_after_of_provider() -> None:
     keys, (first, _), clock = make_key_ring(2)
     keys.cool_down(first, make_fault("rate_limit", "slow", retry_after=5))
     clock.now += 6
     assert keys.select_key(set()) is first
 
 
-def test_a_cooling_key_is_better_than_none() -> None:
+def test_select_key_returns_cooling_key_when_no_other_is_left() -> None:
     keys, (only,), _ = make_key_ring(1)
     keys.cool_down(only, make_fault("rate_limit", "slow"))
     assert keys.select_key(set()) is only
@@ -54,5 +54,5 @@ def test_a_cooling_key_is_better_than_none() -> None:
     assert not KeyRing(())
 
 
-def test_a_key_does_not_show_itself() -> None:
+def test_key_repr_hides_secret() -> None:
     assert "secret" not in repr(Key("KEY", "secret-1"))

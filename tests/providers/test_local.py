@@ -30,7 +30,7 @@ from moot.types.chunks import Done, Failed, Progress, Text
 from moot.types.errors import FeatureUnavailable
 from moot.types.requests import File, ModelRequest, user_message
 from moot.whiteboard.state import EMPTY_BOARD
-from tests.taking import run_provider_turn
+from tests.support.provider_turns import run_provider_turn
 
 LONG_TEXT = "The quick brown fox jumps over the lazy dog. " * 150
 
@@ -39,7 +39,7 @@ def make_request(text: str, **options: object) -> ModelRequest:
     return ModelRequest(model=DEMO_MODEL, messages=(user_message(text),), temperature=0.0, **options)  # type: ignore[arg-type]
 
 
-async def test_it_answers_in_its_own_words(local_provider: LocalProvider) -> None:
+async def test_local_provider_streams_answer(local_provider: LocalProvider) -> None:
     taken = await run_provider_turn(
         local_provider, DEMO_MODEL, request=make_request("What is the capital of France?", max_tokens=16)
     )
@@ -48,7 +48,7 @@ async def test_it_answers_in_its_own_words(local_provider: LocalProvider) -> Non
     assert len(taken.events) > 2
 
 
-def test_it_is_given_text_files_as_text() -> None:
+def test_local_provider_sends_text_files_as_text() -> None:
     notes = File("notes.txt", "text/plain", "Runde Tische für alle.".encode())
     provider = LocalProvider()
     assert "text" in provider.model_profile(DEMO_MODEL).files
@@ -69,7 +69,9 @@ async def _cpu_load(seconds: float) -> float:
     return (time.process_time() - before) / seconds
 
 
-async def test_it_lets_go_during_the_prompt(local_provider: LocalProvider) -> None:
+async def test_local_provider_stops_generation_when_cancelled_during_prompt(
+    local_provider: LocalProvider,
+) -> None:
     reading = asyncio.Event()
 
     async def read() -> None:
@@ -91,7 +93,9 @@ async def test_it_lets_go_during_the_prompt(local_provider: LocalProvider) -> No
         pytest.fail("the model went on with a prompt that nobody waits for")
 
 
-async def test_it_lets_go_during_the_answer(local_provider: LocalProvider) -> None:
+async def test_local_provider_stops_generation_when_closed_during_answer(
+    local_provider: LocalProvider,
+) -> None:
     stream = local_provider.stream_chunks(
         make_request("Write a very long story about a dragon.", max_tokens=2000)
     )
@@ -106,7 +110,7 @@ async def test_it_lets_go_during_the_answer(local_provider: LocalProvider) -> No
         pytest.fail("the model went on with an answer that nobody waits for")
 
 
-async def test_json_by_grammar(local_provider: LocalProvider) -> None:
+async def test_local_provider_follows_json_schema(local_provider: LocalProvider) -> None:
     schema = {
         "type": "object",
         "properties": {"mood": {"enum": ["good", "bad"]}, "why": {"type": "string", "maxLength": 20}},
@@ -118,7 +122,7 @@ async def test_json_by_grammar(local_provider: LocalProvider) -> None:
     assert answer["mood"] in {"good", "bad"}
 
 
-async def test_a_file_of_one_s_own(tmp_path: Path) -> None:
+async def test_local_provider_loads_custom_model_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.gguf"
     path.symlink_to(find_demo_weights())
     own = LocalProvider(path)
@@ -128,7 +132,7 @@ async def test_a_file_of_one_s_own(tmp_path: Path) -> None:
     assert await own.list_models() == ["mine"]
 
 
-async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
+async def test_local_provider_fails_on_invalid_model_file(tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF nonsense")
     LocalProvider(path).check_model("broken")  # it looks like one
@@ -152,7 +156,7 @@ async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
         (ImportError("wrong ELF class"), "no build"),
     ],
 )
-def test_where_it_cannot_load_one_line_says_what_to_install(
+def test_load_library_error_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch, error: ImportError, words: str
 ) -> None:
     real = builtins.__import__
@@ -168,7 +172,7 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_provider_returns_model_only_after_its_loop_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Letting go of one whose loop has not begun waits for ever: it does not hear that it is to end."""
     done: list[str] = []
 
@@ -186,7 +190,7 @@ def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.Mo
     assert done == ["loaded", "heard"]
 
 
-def test_a_generation_ends_with_the_loop_that_read_it() -> None:
+def test_generation_ends_with_event_loop_that_created_it() -> None:
     class Endless:
         def handle_chat_completions(self, _: bytes, take: Callable[[bytes], bool]) -> None:
             while not take(b"{}"):
@@ -203,7 +207,7 @@ def test_a_generation_ends_with_the_loop_that_read_it() -> None:
 
 
 @pytest.mark.slow
-async def test_a_list_that_never_ends_by_itself_ends(local_provider: LocalProvider) -> None:
+async def test_local_provider_bounds_length_of_list(local_provider: LocalProvider) -> None:
     schema = {
         "type": "object",
         "properties": {"reasons": {"type": "array", "items": {"type": "string"}}},
@@ -218,7 +222,7 @@ async def test_a_list_that_never_ends_by_itself_ends(local_provider: LocalProvid
     assert all(len(reason) <= DEFAULT_MAX_TEXT_CHARS for reason in told["reasons"])
 
 
-async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local_provider: LocalProvider) -> None:
+async def test_local_provider_follows_lesson_item_schema(local_provider: LocalProvider) -> None:
     request = make_request(
         "Why is the sky blue? Answer in one sentence.", array_of=lesson_item_schema("teacher"), max_tokens=80
     )

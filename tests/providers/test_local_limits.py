@@ -26,7 +26,7 @@ def make_request(text: str = "Why?", **fields: object) -> ModelRequest:
     return ModelRequest(model="m", messages=(user_message(text),), **fields)  # type: ignore[arg-type]
 
 
-def test_what_has_no_end_in_a_form_is_given_one() -> None:
+def test_limit_schema_adds_missing_maximums() -> None:
     form = {
         "type": "object",
         "properties": {
@@ -51,7 +51,7 @@ def test_what_has_no_end_in_a_form_is_given_one() -> None:
     }
 
 
-def test_an_answer_has_an_end_unless_somebody_sets_another_one() -> None:
+def test_limit_request_sets_default_max_tokens() -> None:
     assert limit_request(make_request()).max_tokens == DEFAULT_MAX_TOKENS
     assert limit_request(make_request(max_tokens=5000)).max_tokens == 5000
     assert (
@@ -60,7 +60,7 @@ def test_an_answer_has_an_end_unless_somebody_sets_another_one() -> None:
     )
 
 
-def test_a_request_takes_what_it_reads_and_what_it_may_say_and_never_more_than_there_is() -> None:
+def test_estimate_context_tokens_adds_prompt_and_answer_up_to_context() -> None:
     assert estimate_context_tokens(make_request("x" * 3000, max_tokens=100)) == 1100
     assert estimate_context_tokens(make_request("x" * 300_000, max_tokens=100)) == CONTEXT_TOKENS
 
@@ -74,7 +74,7 @@ async def try_acquire(pool: ContextPool, tokens: int) -> bool:
     return True
 
 
-async def test_whoever_does_not_fit_waits_until_somebody_leaves() -> None:
+async def test_context_pool_waits_in_order_until_tokens_are_released() -> None:
     context = ContextPool(slots=3, tokens=100)
     assert await try_acquire(context, 60)
     assert not await try_acquire(context, 50)
@@ -86,7 +86,7 @@ async def test_whoever_does_not_fit_waits_until_somebody_leaves() -> None:
     assert await try_acquire(context, 10)
 
 
-async def test_there_are_only_so_many_places() -> None:
+async def test_context_pool_limits_slots() -> None:
     context = ContextPool(slots=1, tokens=100)
     assert await try_acquire(context, 1)
     assert not await try_acquire(context, 1)
@@ -95,7 +95,7 @@ async def test_there_are_only_so_many_places() -> None:
 
 
 @pytest.mark.parametrize("admitted", [False, True])
-async def test_who_leaves_while_waiting_takes_nothing_along(admitted: bool) -> None:
+async def test_context_pool_leaks_nothing_when_waiter_is_cancelled(admitted: bool) -> None:
     context = ContextPool(slots=2, tokens=100)
     await context.acquire_tokens(60)
     waiting = asyncio.create_task(context.acquire_tokens(60))
@@ -117,7 +117,7 @@ def limited_item_schema(item: object) -> Any:
     return json.loads(bytes(made.json_schema))
 
 
-def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
+def test_limit_request_turns_array_of_into_bounded_json_schema() -> None:
     assert limited_item_schema(
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     ) == {
@@ -134,7 +134,7 @@ def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
 
 
 @pytest.mark.parametrize("role", [*get_args(LessonRole), None])
-def test_what_an_agent_may_write_is_a_small_form_whose_parts_are_all_there(role: LessonRole | None) -> None:
+def test_lesson_item_schema_for_grammar_is_small_and_complete(role: LessonRole | None) -> None:
     form = limited_item_schema(json.loads(bytes(lesson_item_schema(role))))
     text = json.dumps(form)
     assert len(text) < 8000
@@ -156,7 +156,7 @@ def _referenced_names(schema: Any) -> set[str]:
     return set()
 
 
-def test_what_may_be_left_out_is_left_out() -> None:
+def test_simplify_schema_drops_optional_properties_and_annotations() -> None:
     form = {
         "type": "object",
         "description": "A box.",

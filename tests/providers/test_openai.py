@@ -40,12 +40,12 @@ def delta_frame(finish: str | None = None, **fields: object) -> dict[str, object
         (("content_filter",), "content_filter"),
     ],
 )
-def test_every_server_s_word_for_the_end_is_known(reasons: tuple[str, ...], finish: str) -> None:
+def test_openai_decoder_maps_finish_reasons_of_all_servers(reasons: tuple[str, ...], finish: str) -> None:
     for reason in reasons:
         assert Done(finish) in decode_chunks(delta_frame(content="Yes."), delta_frame(reason))  # type: ignore[arg-type]
 
 
-def test_the_whole_request() -> None:
+def test_openai_request_matches_snapshot() -> None:
     request = ModelRequest(
         model="gpt-5",
         system="Be brief.",
@@ -114,12 +114,12 @@ def test_the_whole_request() -> None:
     )
 
 
-def test_headers_carry_the_key_only_where_there_is_one() -> None:
+def test_openai_request_headers_have_key_only_when_given() -> None:
     assert OpenAIWireFormat().request_headers("k")["Authorization"] == "Bearer k"
     assert "Authorization" not in OpenAIWireFormat().request_headers(None)
 
 
-def test_text_reasoning_usage_and_the_end() -> None:
+def test_openai_decoder_reads_text_reasoning_and_usage() -> None:
     assert decode_chunks(
         delta_frame(role="assistant", content=""),
         delta_frame(reasoning_content="hm"),
@@ -144,7 +144,7 @@ def test_text_reasoning_usage_and_the_end() -> None:
     ]
 
 
-def test_content_in_parts() -> None:
+def test_openai_decoder_reads_content_in_parts() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     assert decode_chunks(delta_frame("stop", content=[thinking, {"type": "text", "text": "Yes."}])) == [
         Thought("hm"),
@@ -153,7 +153,7 @@ def test_content_in_parts() -> None:
     ]
 
 
-def test_tool_calls_are_joined_by_index_by_id_or_by_order() -> None:
+def test_openai_decoder_joins_tool_calls_by_index_id_or_order() -> None:
     def call(**fields: object) -> dict[str, object]:
         return delta_frame(tool_calls=[fields])
 
@@ -179,7 +179,7 @@ def test_tool_calls_are_joined_by_index_by_id_or_by_order() -> None:
     assert in_order == [ToolCall("a", "f", '{"x": 1}'), Done("tool_calls")]
 
 
-def test_a_cut_call_is_never_a_call() -> None:
+def test_openai_decoder_fails_on_incomplete_tool_call() -> None:
     cut = delta_frame(
         "length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}]
     )
@@ -187,7 +187,7 @@ def test_a_cut_call_is_never_a_call() -> None:
     assert isinstance(failed, Failed)
 
 
-def test_errors_in_the_stream() -> None:
+def test_openai_decoder_classifies_errors_in_stream() -> None:
     reader = OpenAIStreamDecoder("lab")
     (failed,) = reader.decode_frame(b'{"error": {"message": "boom", "code": 502}}')
     assert isinstance(failed, Failed)
@@ -197,7 +197,7 @@ def test_errors_in_the_stream() -> None:
     assert "model is loading" in plain.fault.message
 
 
-def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
+def test_openai_decoder_fails_on_unknown_finish_reason() -> None:
     assert decode_chunks(delta_frame("eos_token", content="x")) == [Text("x"), Done("stop")]
     assert decode_chunks(delta_frame("model_length", content="x")) == [Text("x"), Done("length")]
     (_, failed) = decode_chunks(delta_frame("insufficient_system_resource", content="Half an ans"))
@@ -205,20 +205,20 @@ def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
     assert "insufficient_system_resource" in failed.fault.message
 
 
-def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
+def test_openai_decoder_fails_on_unfinished_tool_call_with_valid_json() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "delete_all", "arguments": ""}}
     (failed,) = decode_chunks(delta_frame("length", tool_calls=[call]))
     assert isinstance(failed, Failed)
 
 
-def test_a_call_being_written_is_a_sign_of_life() -> None:
+def test_openai_decoder_reports_progress_for_partial_tool_call() -> None:
     call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}}
     assert OpenAIStreamDecoder("lab").decode_frame(_encode_frame(delta_frame(tool_calls=[call]))) == [
         Progress(4)
     ]
 
 
-def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
+def test_openai_decoder_starts_new_call_at_new_id_despite_equal_index() -> None:
     def call(id_: str) -> dict[str, object]:
         return delta_frame(tool_calls=[{"index": 0, "id": id_, "function": {"name": id_, "arguments": "{}"}}])
 
@@ -229,13 +229,13 @@ def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
     ]
 
 
-def test_hostile_json_is_a_bad_response() -> None:
+def test_openai_decoder_rejects_deeply_nested_json() -> None:
     reader = OpenAIStreamDecoder("lab")
     with pytest.raises(ProviderError, match="cannot be read"):
         reader.decode_frame(b'{"choices": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
-def test_models_are_listed() -> None:
+def test_openai_model_list_is_parsed() -> None:
     assert OpenAIWireFormat().parse_model_list(b'{"object": "list", "data": [{"id": "a"}, {"id": "b"}]}') == [
         "a",
         "b",
@@ -243,7 +243,7 @@ def test_models_are_listed() -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), max_size=10))
-def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
+def test_openai_decoder_emits_every_piece_of_text(pieces: list[str]) -> None:
     chunks = decode_chunks(
         "",
         *(delta_frame(content=piece) for piece in ["a long first piece of text: ", *pieces]),
@@ -253,7 +253,7 @@ def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
     assert text == "a long first piece of text: " + "".join(pieces)
 
 
-def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
+def test_openai_request_omits_unsupported_temperature() -> None:
     request = ModelRequest(model="gpt-5", messages=(user_message("Hi"),), temperature=0.0)
     assert "temperature" not in json.loads(
         OpenAIWireFormat().encode_request(request, Profile(temperature=False))

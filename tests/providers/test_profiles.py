@@ -21,13 +21,15 @@ from moot.types.model_info import FileKind
         ("openai", "anthropic/claude-sonnet-4-5", {"text", "image", "pdf"}, "effort"),
     ],
 )
-def test_the_table(api: str, model: str, files: set[FileKind], thinking: str) -> None:
+def test_find_profile_returns_files_and_thinking_by_model(
+    api: str, model: str, files: set[FileKind], thinking: str
+) -> None:
     found = find_profile(api, model)
     assert found.files == files
     assert found.thinking == thinking
 
 
-def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:
+def test_find_profile_returns_max_tokens_field_by_model() -> None:
     assert find_profile("openai", "gpt-5").max_tokens_field == "max_completion_tokens"
     assert find_profile("openai", "llama3.2").max_tokens_field == "max_tokens"
 
@@ -47,14 +49,14 @@ def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:
         ("google", "gemini-3-flash", True),
     ],
 )
-def test_some_take_no_temperature(api: str, model: str, takes: bool) -> None:
+def test_find_profile_returns_temperature_support_by_model(api: str, model: str, takes: bool) -> None:
     assert find_profile(api, model).temperature == takes
 
 
 ANTHROPIC_URL = "https://api.anthropic.com/v1"
 
 
-def test_known_models_have_a_price_that_grows_with_tokens() -> None:
+def test_call_cost_grows_with_tokens() -> None:
     little = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 100))
     much = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(2000, 200))
     assert little is not None
@@ -62,7 +64,7 @@ def test_known_models_have_a_price_that_grows_with_tokens() -> None:
     assert 0 < little < much
 
 
-def test_cached_tokens_cost_less() -> None:
+def test_call_cost_is_lower_for_cached_tokens() -> None:
     plain = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 0))
     cached = call_cost_usd(ANTHROPIC_URL, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
     assert plain is not None
@@ -70,11 +72,11 @@ def test_cached_tokens_cost_less() -> None:
     assert cached < plain
 
 
-def test_what_is_not_known_is_unknown_and_not_free() -> None:
+def test_call_cost_and_context_are_unknown_for_unknown_models() -> None:
     assert call_cost_usd(ANTHROPIC_URL, "no-such-model", Usage(1000, 100)) is None
     assert call_cost_usd("http://127.0.0.1:9999/v1", "claude-sonnet-4-5", Usage(1000, 100)) is None
     assert context_window("http://127.0.0.1:9999/v1", "x") is None
 
 
-def test_context_sizes() -> None:
+def test_context_window_returns_known_size() -> None:
     assert context_window("https://api.openai.com/v1", "gpt-4o-mini") == 128_000

@@ -15,8 +15,8 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Scripts
 from moot.types.chunks import Chunk, Done, Failed, Text, Usage
 from moot.types.errors import UnknownModel
 from moot.types.requests import ModelRequest, user_message
-from tests.providers.loading import PreloadedLocalProvider
-from tests.taking import API_KEY, ProviderServerSetup, run_provider_turn
+from tests.providers.preloaded_provider import PreloadedLocalProvider
+from tests.support.provider_turns import API_KEY, ProviderServerSetup, run_provider_turn
 
 MakeRequest = Callable[[str], ModelRequest]
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google", "scripted", "local")
@@ -34,7 +34,7 @@ async def provider(
     made: Provider
     match api:
         case "local":
-            made = PreloadedLocalProvider(request.getfixturevalue("loaded"))
+            made = PreloadedLocalProvider(request.getfixturevalue("loaded_server"))
         case "scripted":
             made = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
         case _:
@@ -60,13 +60,15 @@ async def collect_chunks(provider: Provider, request: ModelRequest) -> list[Chun
     return [chunk async for batch in provider.stream_chunks(request, API_KEY) for chunk in batch]
 
 
-async def test_a_stream_ends_in_exactly_one_ending(provider: Provider, make_request: MakeRequest) -> None:
+async def test_provider_stream_ends_with_exactly_one_final_chunk(
+    provider: Provider, make_request: MakeRequest
+) -> None:
     chunks = await collect_chunks(provider, make_request("steady"))
     assert [type(c) for c in chunks if isinstance(c, Done | Failed)] == [Done]
     assert isinstance(chunks[-1], Done)
 
 
-async def test_it_streams_text_in_pieces_and_counts_tokens(
+async def test_provider_streams_text_in_pieces_with_usage(
     provider: Provider, make_request: MakeRequest
 ) -> None:
     chunks = await collect_chunks(provider, make_request("steady"))
@@ -76,7 +78,9 @@ async def test_it_streams_text_in_pieces_and_counts_tokens(
     assert usage.output > 0
 
 
-async def test_more_lanes_than_slots_all_finish(provider: Provider, make_request: MakeRequest) -> None:
+async def test_provider_completes_more_parallel_calls_than_slots(
+    provider: Provider, make_request: MakeRequest
+) -> None:
     lanes = PARALLEL_SLOTS + 1
     together = await asyncio.gather(
         *(run_provider_turn(provider, "echo", request=make_request("echo")) for _ in range(lanes))
@@ -85,7 +89,7 @@ async def test_more_lanes_than_slots_all_finish(provider: Provider, make_request
     assert all(taken.result.text for taken in together)
 
 
-async def test_leaving_early_leaves_the_provider_usable(
+async def test_provider_stays_usable_after_stream_is_closed_early(
     provider: Provider, make_request: MakeRequest
 ) -> None:
     stream = provider.stream_chunks(make_request("slow"), API_KEY)
@@ -97,7 +101,9 @@ async def test_leaving_early_leaves_the_provider_usable(
     ).result.status == "completed"
 
 
-async def test_cancelling_the_task_ends_the_stream(provider: Provider, make_request: MakeRequest) -> None:
+async def test_provider_stream_ends_when_task_is_cancelled(
+    provider: Provider, make_request: MakeRequest
+) -> None:
     began = asyncio.Event()
 
     async def listen() -> None:
@@ -112,7 +118,7 @@ async def test_cancelling_the_task_ends_the_stream(provider: Provider, make_requ
         await task
 
 
-async def test_a_failure_is_a_chunk_and_never_raised(provider: Provider, api: str) -> None:
+async def test_provider_reports_failure_as_chunk(provider: Provider, api: str) -> None:
     if api == "local":
         too_long = ModelRequest(model=DEMO_MODEL, messages=(user_message("word " * 20_000),))
         chunks = await collect_chunks(provider, too_long)
@@ -126,11 +132,11 @@ async def test_a_failure_is_a_chunk_and_never_raised(provider: Provider, api: st
         assert chunks[-1].fault.kind == "overloaded"
 
 
-async def test_it_lists_its_models(provider: Provider, api: str) -> None:
+async def test_provider_lists_models(provider: Provider, api: str) -> None:
     assert (DEMO_MODEL if api == "local" else "echo") in await provider.list_models(API_KEY)
 
 
-async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
+async def test_provider_rejects_unknown_model(provider: Provider, api: str) -> None:
     if api in {"local", "scripted"}:
         with pytest.raises(UnknownModel):
             provider.check_model("no-such-model")
@@ -144,10 +150,10 @@ async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
         assert not failed.fault.retryable
 
 
-def test_the_profile_is_data(provider: Provider, make_request: MakeRequest) -> None:
+def test_provider_profile_accepts_text_files(provider: Provider, make_request: MakeRequest) -> None:
     assert "text" in provider.model_profile(make_request("echo").model).files
 
 
-def test_a_cost_is_a_price_or_unknown_but_never_a_wrong_zero(provider: Provider, api: str) -> None:
+def test_provider_call_cost_is_price_or_unknown(provider: Provider, api: str) -> None:
     expected = 0.0 if api in {"local", "scripted"} else None
     assert provider.call_cost_usd("echo", Usage(1000, 1000)) == expected

@@ -12,7 +12,7 @@ from moot.providers.scripted.scripts import Scripts
 from moot.types.chunks import Usage
 from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
 from moot.types.faults import make_fault
-from tests.taking import API_KEY, ProviderServerSetup
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 LAB_CONFIG = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
 
@@ -21,12 +21,12 @@ def make_registry(environment: dict[str, str] | None = None, **configs: Provider
     return Registry(configs, environment or {})
 
 
-def test_names_may_hold_slashes() -> None:
+def test_resolve_model_accepts_slashes_in_model_name() -> None:
     resolved = make_registry({"OPENROUTER_API_KEY": "k"}).resolve_model("openrouter/vendor/model:free")
     assert (resolved.provider.name, resolved.model) == ("openrouter", "vendor/model:free")
 
 
-def test_a_provider_of_the_settings() -> None:
+def test_resolve_model_uses_configured_provider_and_key() -> None:
     resolved = make_registry({"LAB_KEY": "k"}, lab=LAB_CONFIG).resolve_model("lab/echo")
     assert isinstance(resolved.provider, HttpProvider)
     assert resolved.provider.base_url == "http://127.0.0.1:9999/v1"
@@ -35,7 +35,7 @@ def test_a_provider_of_the_settings() -> None:
     assert (key.source, key.secret) == ("LAB_KEY", "k")
 
 
-def test_several_keys_for_one_provider() -> None:
+def test_server_keys_have_every_configured_variable_that_is_set() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY", "C_KEY"))
     keys = make_registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).server_keys("lab")
     first = keys.select_key(set())
@@ -44,13 +44,13 @@ def test_several_keys_for_one_provider() -> None:
     assert keys.select_key({"A_KEY", "C_KEY"}) is None
 
 
-def test_the_environment_may_move_a_built_in_provider() -> None:
+def test_environment_overrides_base_url_of_built_in_provider() -> None:
     moved = make_registry({"OPENAI_BASE_URL": "http://gateway.example/v1/", "OPENAI_API_KEY": "k"})
     assert moved.provider_base_url("openai") == "http://gateway.example/v1"
     assert moved.resolve_model("openai/gpt-5").keys
 
 
-def test_a_missing_key_names_the_variable() -> None:
+def test_missing_key_error_names_variable() -> None:
     with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
         make_registry().resolve_model("anthropic/claude-x")
     with pytest.raises(MissingKey, match="LAB_KEY"):
@@ -67,12 +67,12 @@ def test_a_missing_key_names_the_variable() -> None:
         ("", "provider/model"),
     ],
 )
-def test_unknown_names_get_help(name: str, words: str) -> None:
+def test_unknown_model_error_suggests_provider(name: str, words: str) -> None:
     with pytest.raises(UnknownModel, match=words):
         make_registry().resolve_model(name)
 
 
-def test_a_well_known_key_is_never_sent_to_another_address() -> None:
+def test_built_in_key_is_never_sent_to_another_host() -> None:
     environment = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a"}
     evil = "http://evil.example/v1"
     moved = make_registry(environment, openai=ProviderConfig(base_url=evil))
@@ -92,7 +92,7 @@ def test_a_well_known_key_is_never_sent_to_another_address() -> None:
         (ProviderConfig(api="openai", base_url="ftp://x"), "http://"),
     ],
 )
-def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, words: str) -> None:
+def test_invalid_provider_config_error_names_field(config: ProviderConfig, words: str) -> None:
     with pytest.raises(BadSettings, match=words):
         make_registry(mine=config).resolve_model("mine/x")
 
@@ -105,30 +105,28 @@ def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, w
         ({}, "https://api.anthropic.com/v1"),
     ],
 )
-def test_an_address_without_a_path_gets_the_version_of_its_format(
-    environment: dict[str, str], url: str
-) -> None:
+def test_base_url_without_path_gets_api_version(environment: dict[str, str], url: str) -> None:
     assert make_registry(environment).provider_base_url("anthropic") == url
 
 
-def test_only_what_is_near_is_free() -> None:
+def test_only_private_base_urls_are_free() -> None:
     near = make_registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).get_provider("ollama")
     far = make_registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).get_provider("vllm")
     assert near.call_cost_usd("x", Usage(1000, 1000)) == 0.0
     assert (far.call_cost_usd("gpt-4o-mini", Usage(1000, 1000)) or 0) > 0
 
 
-def test_ports_and_case_do_not_make_another_host() -> None:
+def test_port_and_case_do_not_change_host_of_key() -> None:
     same = ProviderConfig(api="openai", base_url="https://API.openai.com:443/v1", key_env="OPENAI_API_KEY")
     assert make_registry({"OPENAI_API_KEY": "k"}, again=same).server_keys("again")
 
 
-def test_a_well_known_key_is_not_lent_to_another_provider() -> None:
+def test_built_in_key_is_not_used_for_another_provider() -> None:
     lent = ProviderConfig(key_env="ANTHROPIC_API_KEY")
     assert not make_registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).server_keys("openrouter")
 
 
-def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
+def test_invalid_key_is_ignored_and_never_quoted() -> None:
     broken = make_registry({"LAB_KEY": "two\nlines", "OPENAI_API_KEY": "k"}, lab=LAB_CONFIG)
     assert not broken.server_keys("lab")
     for words in (broken.invalid_key_message("lab"), broken.missing_key_message("lab")):
@@ -141,7 +139,7 @@ def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
     assert broken.invalid_key_message("openai") is None
 
 
-def test_of_several_keys_the_others_are_used() -> None:
+def test_valid_keys_are_used_beside_invalid_key() -> None:
     many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY"))
     known = make_registry({"A_KEY": "two\nlines", "B_KEY": "b"}, lab=many)
     key = known.server_keys("lab").select_key(set())
@@ -151,7 +149,7 @@ def test_of_several_keys_the_others_are_used() -> None:
     assert "A_KEY" in str(known.invalid_key_message("lab"))
 
 
-async def test_models_are_those_that_the_provider_lists(provider_server: ProviderServerSetup) -> None:
+async def test_list_models_returns_models_of_provider(provider_server: ProviderServerSetup) -> None:
     near = ProviderConfig(api="openai", base_url=f"{provider_server.url}/v1", key_env="LAB_KEY")
     async with make_registry({"LAB_KEY": API_KEY}, lab=near) as known:
         assert "echo" in await known.list_models("lab", 30.0)
@@ -161,7 +159,7 @@ async def test_models_are_those_that_the_provider_lists(provider_server: Provide
             await known.list_models("lab", 30.0)
 
 
-async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> None:
+async def test_list_models_times_out() -> None:
     class Silent(ScriptedProvider):
         async def list_models(self, key: str | None = None) -> list[str]:
             await asyncio.Event().wait()
@@ -174,12 +172,12 @@ async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> N
     assert caught.value.fault.kind == "timeout"
 
 
-def test_every_built_in_provider_can_be_made() -> None:
+def test_every_built_in_provider_can_be_created() -> None:
     for name in make_registry():
         assert make_registry().get_provider(name).name == name
 
 
-def test_a_model_file_of_one_s_own_is_one_setting() -> None:
+def test_local_provider_uses_configured_gguf_file() -> None:
     mine = make_registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
     provider = mine.get_provider("local")
     assert isinstance(provider, LocalProvider)
@@ -189,7 +187,7 @@ def test_a_model_file_of_one_s_own_is_one_setting() -> None:
     assert make_registry().demo_model() == make_registry().embedded_model() == "local/smollm2"
 
 
-def test_what_runs_here_needs_no_key() -> None:
+def test_local_servers_need_no_key() -> None:
     assert [name for name in BUILT_IN_PROVIDERS if make_registry().is_local_server(name)] == [
         "ollama",
         "lmstudio",
@@ -201,7 +199,7 @@ def test_what_runs_here_needs_no_key() -> None:
     assert make_registry().cheap_model("local") is None
 
 
-def test_a_key_of_one_s_own_is_used_instead_of_the_server_s() -> None:
+def test_tenant_key_replaces_server_key() -> None:
     served = make_registry({"LAB_KEY": "server"}, lab=LAB_CONFIG)
     own = served.resolve_model("lab/echo", Key("the key you stored", "own")).keys.select_key(set())
     assert own is not None
@@ -212,7 +210,7 @@ def test_a_key_of_one_s_own_is_used_instead_of_the_server_s() -> None:
     assert make_registry(lab=LAB_CONFIG).resolve_model("lab/echo", Key("mine", "own")).keys
 
 
-def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
+def test_tenant_key_cooldown_persists_between_calls() -> None:
     served = make_registry(lab=LAB_CONFIG, other=LAB_CONFIG)
     first = served.resolve_model("lab/echo", Key("mine", "own")).keys
     key = first.select_key(set())
@@ -238,7 +236,7 @@ def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
         ("broken", ""),
     ],
 )
-def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
+def test_provider_origin_has_scheme_host_and_port_only(name: str, origin: str) -> None:
     known = make_registry(
         six=ProviderConfig(api="openai", base_url="http://[::1]:8080/v1"),
         userinfo=ProviderConfig(api="openai", base_url="https://me:secret@HOST.example:443/v1"),
@@ -247,7 +245,7 @@ def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
     assert known.provider_origin(name) == origin
 
 
-def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
+def test_registry_reports_api_and_key_support() -> None:
     known = make_registry(lab=LAB_CONFIG, bare=ProviderConfig(base_url="http://127.0.0.1:9/v1"))
     assert [known.provider_api(name) for name in ("lab", "google", "local", "bare")] == [
         "openai",
@@ -264,7 +262,7 @@ def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
     assert known.sendable_key_variables("openai") == ("OPENAI_API_KEY",)
 
 
-def test_only_where_keys_can_be_stored_is_that_said() -> None:
+def test_missing_key_message_mentions_stored_keys_only_when_enabled() -> None:
     asked = make_registry(lab=LAB_CONFIG)
     assert asked.missing_key_message("lab") == "No key for lab: set LAB_KEY."
     served = Registry(

@@ -11,28 +11,28 @@ def parse_pieces(*pieces: bytes) -> list[bytes]:
     return [event for piece in pieces for event in parser.feed_bytes(piece)]
 
 
-def test_events_end_at_a_blank_line() -> None:
+def test_event_ends_at_blank_line() -> None:
     assert parse_pieces(b"data: a\n\ndata: b\n\ndata: half") == [b"a", b"b"]
 
 
-def test_one_space_after_the_colon_is_dropped_and_no_more() -> None:
+def test_event_data_drops_one_space_after_colon() -> None:
     assert parse_pieces(b"data:a\n\ndata:  b\n\n") == [b"a", b" b"]
 
 
-def test_data_lines_join_and_other_lines_are_ignored() -> None:
+def test_event_parser_joins_data_lines_and_ignores_other_fields() -> None:
     assert parse_pieces(b": comment\nevent: x\nid: 7\ndata: a\nretry: 3\ndata: b\n\n") == [b"a\nb"]
 
 
-def test_separators_inside_json_are_kept() -> None:
+def test_event_data_keeps_unicode_line_separators() -> None:
     text = "a\u2028b\u2029c\u0085d".encode()
     assert parse_pieces(b"data: " + text + b"\n\n") == [text]
 
 
-def test_a_byte_order_mark_is_skipped_once_wherever_it_is_cut() -> None:
+def test_byte_order_mark_is_skipped_once_across_chunks() -> None:
     assert parse_pieces(b"\xef", b"\xbb", b"\xbfdata: \xef\xbb\xbf\n\n") == [b"\xef\xbb\xbf"]
 
 
-def test_the_end_gives_up_what_has_no_blank_line() -> None:
+def test_flush_event_returns_event_without_blank_line() -> None:
     parser = EventParser()
     parser.feed_bytes(b'data: {"a":\ndata: 1}')
     assert parser.flush_event() == b'{"a":\n1}'
@@ -49,19 +49,19 @@ def test_the_end_gives_up_what_has_no_blank_line() -> None:
         [b"data:\n"] * 50,
     ],
 )
-def test_an_event_may_not_grow_without_end(pieces: list[bytes]) -> None:
+def test_event_parser_rejects_event_over_size_limit(pieces: list[bytes]) -> None:
     parser = EventParser(max_event_bytes=100)
     with pytest.raises(ProviderError, match="100 bytes"):
         for piece in pieces:
             parser.feed_bytes(piece)
 
 
-def test_many_small_events_are_no_large_one() -> None:
+def test_size_limit_applies_to_each_event_alone() -> None:
     parser = EventParser(max_event_bytes=100)
     assert len(parser.feed_bytes(b"data: 12345678\n\n" * 50)) == 50
 
 
-def test_one_byte_at_a_time_stays_linear() -> None:
+def test_event_parser_takes_linear_time_for_single_bytes() -> None:
     """The held pieces are joined once, when the line ends, not once a byte."""
     parser = EventParser()
     for _ in range(100_000):
@@ -76,7 +76,7 @@ line_lists = st.lists(
 
 
 @given(line_lists, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.data())
-def test_any_line_end_and_any_cut_give_the_same(
+def test_parsed_events_do_not_depend_on_line_endings_and_chunk_boundaries(
     lines: list[bytes], ending: bytes, data: st.DataObject
 ) -> None:
     expected = parse_pieces(b"".join(line + b"\n" for line in lines))

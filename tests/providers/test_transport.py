@@ -43,7 +43,7 @@ async def request_error(url: str, connect_seconds: float = 60.0) -> ProviderErro
     return caught.value
 
 
-async def test_nobody_listens() -> None:
+async def test_refused_connection_is_network_fault() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         error = await request_error(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
@@ -51,19 +51,19 @@ async def test_nobody_listens() -> None:
     assert "is it running?" in error.fault.message
 
 
-async def test_a_host_that_does_not_exist() -> None:
+async def test_unknown_host_is_network_fault() -> None:
     error = await request_error("http://no-such-host.invalid/v1")
     assert error.fault.kind == "network"
 
 
-async def test_tls_to_a_server_that_speaks_none() -> None:
+async def test_tls_failure_is_network_fault() -> None:
     async with serve_bytes(b"HTTP/1.1 200 OK\r\n\r\n") as address:
         error = await request_error(f"https://{address}/v1")
     assert error.fault.kind == "network"
     assert "secure connection" in error.fault.message
 
 
-async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreachable_proxy_is_network_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -72,7 +72,7 @@ async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "proxy" in error.fault.message
 
 
-def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_proxy_skips_loopback_and_no_proxy_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "inside.example")
     assert find_proxy("http://models.example/v1") == "http://proxy.example:3128"
@@ -81,7 +81,7 @@ def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_proxy("http://[half/v1") is None
 
 
-async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out() -> None:
+async def test_unaccepted_connection_is_timeout_fault() -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -116,19 +116,19 @@ async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out(
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", "bad_response", "br"),
     ],
 )
-async def test_odd_answers(answer: bytes, kind: FaultKind, words: str) -> None:
+async def test_invalid_http_response_is_fault(answer: bytes, kind: FaultKind, words: str) -> None:
     async with serve_bytes(answer) as address:
         error = await request_error(f"http://{address}/v1")
     assert error.fault.kind == kind
     assert words in error.fault.message
 
 
-async def test_a_bad_address_is_the_user_s_to_mend() -> None:
+async def test_malformed_url_is_not_retryable() -> None:
     error = await request_error("http://[half/v1")
     assert (error.fault.kind, error.fault.retryable) == ("network", False)
 
 
-async def test_certificates_are_checked() -> None:
+async def test_untrusted_certificate_is_network_fault() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an authority that nobody knows
     async with serve_bytes(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
@@ -137,7 +137,7 @@ async def test_certificates_are_checked() -> None:
     assert "certificate" in error.fault.message
 
 
-async def test_what_follows_a_packed_answer_is_not_kept() -> None:
+async def test_bytes_after_compressed_body_are_ignored() -> None:
     packed = gzip.compress(b"data: a\n\n")
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
     async with serve_bytes(head + packed + b"x" * 1_000_000) as address:
@@ -147,7 +147,7 @@ async def test_what_follows_a_packed_answer_is_not_kept() -> None:
     assert got == [[b"a"]]
 
 
-async def test_the_session_sends_no_cookies_and_asks_for_no_packing() -> None:
+async def test_http_session_has_no_cookies_and_requests_no_compression() -> None:
     transport = Transport()
     assert isinstance(transport.http_session.cookie_jar, aiohttp.DummyCookieJar)
     assert transport.http_session.headers["Accept-Encoding"] == "identity"

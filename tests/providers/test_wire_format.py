@@ -23,11 +23,11 @@ class WordDecoder:
         return [Done("stop")]
 
 
-def test_frames_are_read_up_to_the_ending() -> None:
+def test_decode_frames_stops_at_final_chunk() -> None:
     assert decode_frames(WordDecoder(), [b"a", b"b"]) == [Text("a"), Text("b")]
     assert decode_frames(WordDecoder(), [b"a", b".", b"b", b"."]) == [Text("a"), Done("stop")]
 
 
-def test_a_frame_that_cannot_be_read_is_an_ending_and_keeps_what_came_before() -> None:
+def test_decode_frames_keeps_chunks_before_unreadable_frame() -> None:
     read = decode_frames(WordDecoder(), [b"a", b"?", b"b"])
     assert read == [Text("a"), Failed(make_fault("bad_response", "what?"))]

@@ -20,38 +20,38 @@ string_decoder = msgspec.json.Decoder(str)
         (b'"caf\xe9"', "caf\ufffd"),
     ],
 )
-def test_what_strict_parsers_refuse_is_mended(frame: bytes, text: str) -> None:
+def test_decode_leniently_repairs_surrogates_and_invalid_utf8(frame: bytes, text: str) -> None:
     assert decode_leniently(string_decoder, frame) == text
 
 
 @pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"NaN"])
-def test_other_damage_is_a_bad_response(frame: bytes) -> None:
+def test_decode_leniently_raises_bad_response_for_other_errors(frame: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
         decode_leniently(string_decoder, frame)
     assert caught.value.fault.kind == "bad_response"
 
 
-def test_depth_is_damage_too() -> None:
+def test_decode_leniently_rejects_deep_nesting() -> None:
     with pytest.raises(ProviderError):
         decode_leniently(msgspec.json.Decoder(), b"[" * 100_000 + b"]" * 100_000)
     assert not is_json("[" * 100_000 + "]" * 100_000)
 
 
 @given(st.text())
-def test_good_text_is_untouched(text: str) -> None:
+def test_decode_leniently_keeps_valid_text(text: str) -> None:
     assert decode_leniently(string_decoder, msgspec.json.encode(text)) == text
 
 
-def test_cut_arguments_are_not_json() -> None:
+def test_is_json_rejects_incomplete_arguments() -> None:
     assert is_json('{"a": [1]}')
     assert not is_json('{"a": [1')
     assert not is_json("")
 
 
-def test_ids_in_order() -> None:
+def test_parse_model_ids_keeps_order() -> None:
     assert parse_model_ids(b'{"data": [{"id": "b", "owned_by": "x"}, {"id": "a"}]}') == ["b", "a"]
 
 
-def test_anything_else_is_refused() -> None:
+def test_parse_model_ids_rejects_other_shapes() -> None:
     with pytest.raises(msgspec.DecodeError):
         parse_model_ids(b"[]")

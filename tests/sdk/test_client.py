@@ -15,7 +15,7 @@ from moot.types.events import TextDelta
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 
 
-async def test_a_debate_streams_and_comes_to_a_synthesis_with_minutes() -> None:
+async def test_debate_streams_and_returns_synthesis_with_report() -> None:
     async with Moot() as table:
         debate = table.debate("Split it?", DEBATERS, rules=DebateOptions(lead="beta"))
         stages = {event.stage async for event in debate if isinstance(event, TextDelta)}
@@ -29,7 +29,7 @@ async def test_a_debate_streams_and_comes_to_a_synthesis_with_minutes() -> None:
     assert result.cost == 0.0
 
 
-async def test_a_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
+async def test_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
     (tmp_path / "script.toml").write_text('[parrot]\nanswer = "{system}"\n')
     (tmp_path / "moot.toml").write_text('[providers.scripted]\nscript = "script.toml"\n')
     async with Moot(tmp_path / "moot.toml") as table:
@@ -39,14 +39,14 @@ async def test_a_persona_and_instructions_reach_the_model(tmp_path: Path) -> Non
     assert result.text == "Be Ada.\n\nBe brief."
 
 
-async def test_a_file_comes_before_the_question(tmp_path: Path) -> None:
+async def test_file_comes_before_the_question(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one two")
     async with Moot() as table:
         result = await table.ask("Why?", ["scripted/echo"], files=[tmp_path / "notes.txt"])
     assert result.text == "notes.txt:\n```\none two\n```\n\nWhy?"
 
 
-async def test_without_models_the_usual_table_is_asked(tmp_path: Path) -> None:
+async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> None:
     (tmp_path / "moot.toml").write_text('line_up = ["scripted/echo", "scripted/steady"]\n')
     async with Moot(tmp_path / "moot.toml") as table:
         assert list((await table.ask("Why?")).answers) == ["Alpha"]
@@ -63,19 +63,19 @@ async def test_without_models_the_usual_table_is_asked(tmp_path: Path) -> None:
         ({"files": ["nowhere.txt"]}, "Cannot read nowhere.txt"),
     ],
 )
-async def test_what_does_not_go_together_is_refused(wanted: dict[str, Any], words: str) -> None:
+async def test_ask_rejects_incompatible_options(wanted: dict[str, Any], words: str) -> None:
     async with Moot() as table:
         with pytest.raises(UsageError, match=words):
             await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
 
 
-async def test_a_model_that_nobody_knows_has_an_error_of_its_own() -> None:
+async def test_ask_rejects_unknown_model() -> None:
     async with Moot() as table:
         with pytest.raises(UnknownModel):
             await table.ask("Why?", ["nobody/none"])
 
 
-async def test_whoever_leaves_the_table_stops_what_goes_on() -> None:
+async def test_closing_the_client_stops_live_runs() -> None:
     async with asyncio.timeout(60):
         async with Moot() as table:
             events = aiter(table.ask("Why?", ["scripted/endless"]))
@@ -85,16 +85,16 @@ async def test_whoever_leaves_the_table_stops_what_goes_on() -> None:
         await events.aclose()
 
 
-def test_asking_and_waiting() -> None:
+def test_synchronous_ask_returns_result() -> None:
     assert ask("Why?", ["scripted/echo"]).text == "Why?"
 
 
-async def test_where_a_loop_runs_one_is_told_to_await() -> None:
+async def test_synchronous_ask_is_rejected_inside_event_loop() -> None:
     with pytest.raises(UsageError, match="async with Moot"):
         ask("Why?", ["scripted/echo"])
 
 
-def test_all_that_is_named_is_there_and_nothing_is_loaded_before() -> None:
+def test_public_names_are_imported_lazily() -> None:
     assert all(getattr(moot, name) for name in moot.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         moot.nothing  # noqa: B018

@@ -34,20 +34,20 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
         ({"mode": "directed", "rules": DirectedOptions(turns=99)}, "directed.turns: It must be at most"),
     ],
 )
-async def test_what_does_not_fit_is_named(wanted: dict[str, Any], words: str) -> None:
+async def test_invalid_option_is_rejected_by_name(wanted: dict[str, Any], words: str) -> None:
     async with Moot() as table:
         with pytest.raises(UsageError, match=words):
             await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
 
 
-def test_the_prompt_of_a_voice_is_its_own_and_rules_are_kept() -> None:
+def test_participant_prompt_may_be_long_and_rules_are_kept() -> None:
     voice = ParticipantSpec(model="scripted/echo", prompt="x" * 100_000)
     came = validate_options((voice,), "advisors", AdvisorOptions(synthesis=True), 2, None)
     assert came.advisors is not None
     assert came.advisors.to_advisors() == AdvisorOptions(synthesis=True)
 
 
-def test_everybody_has_a_name() -> None:
+def test_every_participant_gets_a_name() -> None:
     wanted: list[str | ParticipantSpec] = [
         "x/a",
         ParticipantSpec(model="x/b", name="Ada"),
@@ -62,12 +62,12 @@ def test_everybody_has_a_name() -> None:
     ]
 
 
-def test_no_two_have_the_same() -> None:
+def test_duplicate_names_are_rejected() -> None:
     with pytest.raises(UsageError, match="Two are called 'Ada'"):
         build_participants([ParticipantSpec(model="x/a", name="Ada")] * 2, None)
 
 
-def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
+def test_first_participant_teaches_unless_role_is_given() -> None:
     wanted: list[str | ParticipantSpec] = ["x/a", "x/b", ParticipantSpec(model="x/c", role="assistant")]
     assert [who.role for who, _ in build_participants(wanted, "directed")] == [
         "teacher",
@@ -76,7 +76,7 @@ def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
     ]
 
 
-def test_a_voice_is_told_who_it_is_and_what_all_are_told() -> None:
+def test_participant_prompt_combines_persona_and_instructions() -> None:
     assert (
         participant_prompt(ParticipantSpec(model="x/a", prompt="Be Ada."), "Be brief.")
         == "Be Ada.\n\nBe brief."

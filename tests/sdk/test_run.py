@@ -30,7 +30,7 @@ def result_of_turns(*turns: TurnEnded | Notice) -> Result:
     return build_result([RunStarted(participants=make_participants(("x/y", "x/y"))), *turns, ended], ended)
 
 
-def test_the_synthesis_is_what_a_debate_comes_to() -> None:
+def test_result_text_of_debate_is_its_synthesis() -> None:
     came = result_of_turns(
         turn_ended("alpha", "Old.", "initial"),
         turn_ended("alpha", "New.", "debate"),
@@ -39,7 +39,7 @@ def test_the_synthesis_is_what_a_debate_comes_to() -> None:
     assert (came.text, came.synthesis, came.answers) == ("All.", "All.", {"Alpha": "New."})
 
 
-def test_several_answers_have_names_and_one_has_none() -> None:
+def test_result_text_names_speakers_only_when_there_are_several() -> None:
     assert (
         result_of_turns(turn_ended("alpha", "Yes."), turn_ended("beta", "No.")).text
         == "Alpha:\nYes.\n\nBeta:\nNo."
@@ -49,27 +49,27 @@ def test_several_answers_have_names_and_one_has_none() -> None:
     )
 
 
-def test_what_was_said_until_a_stop_is_an_answer() -> None:
+def test_text_before_a_stop_is_an_answer() -> None:
     came = result_of_turns(
         turn_ended("alpha", "Half", status="stopped"), turn_ended("beta", "", status="stopped")
     )
     assert (came.text, came.answers) == ("Half", {"Alpha": "Half"})
 
 
-def test_a_stop_before_the_first_word_leaves_what_was_said_before() -> None:
+def test_stop_before_first_text_keeps_earlier_answer() -> None:
     came = result_of_turns(
         turn_ended("alpha", "Old.", "initial"), turn_ended("alpha", "", "debate", "stopped")
     )
     assert came.answers == {"Alpha": "Old."}
 
 
-def test_all_that_was_paid_is_counted() -> None:
+def test_result_sums_usage_and_cost_of_all_charges() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=1.0)
     came = result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="None.", charge=vain))
     assert (came.usage, came.cost, came.notices) == (Usage(input=11, output=2), 1.5, ("None.",))
 
 
-def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
+def test_unknown_price_makes_cost_unknown() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(), cost=None)
     assert (
         result_of_turns(turn_ended("alpha", "Yes."), Notice(kind="missing", message="", charge=vain)).cost
@@ -77,7 +77,7 @@ def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
     )
 
 
-async def test_it_is_read_event_by_event_and_then_has_a_result() -> None:
+async def test_run_handle_streams_events_and_then_has_result() -> None:
     async with Moot() as moot:
         talk = moot.ask("Why?", ["scripted/echo"])
         with pytest.raises(UsageError, match="not over"):
@@ -94,7 +94,7 @@ async def wait_for_result(run_handle: RunHandle) -> Result:
     return await run_handle
 
 
-async def test_two_who_read_it_at_once_do_not_have_it_asked_twice() -> None:
+async def test_concurrent_readers_of_run_handle_are_rejected() -> None:
     async with Moot() as moot:
         talk = moot.ask("Why?", ["scripted/echo"])
         first, second = await asyncio.gather(
@@ -104,7 +104,7 @@ async def test_two_who_read_it_at_once_do_not_have_it_asked_twice() -> None:
     assert isinstance(second, UsageError)
 
 
-async def test_it_can_be_stopped() -> None:
+async def test_run_handle_can_be_stopped() -> None:
     async with asyncio.timeout(60), Moot() as moot:
         talk = moot.ask("Why?", ["scripted/endless"])
         async for event in talk:
@@ -115,13 +115,13 @@ async def test_it_can_be_stopped() -> None:
         assert talk.result.text == talk.result.turns[0].message.text == talk.result.answers["Alpha"]
 
 
-async def test_where_nobody_could_answer_the_reason_is_raised() -> None:
+async def test_await_raises_reason_when_nobody_could_answer() -> None:
     async with Moot() as moot:
         with pytest.raises(ProviderError, match="Key rejected"):
             await moot.ask("Why?", ["scripted/unauthorized", "scripted/forbidden"])
 
 
-async def test_where_somebody_could_it_is_not() -> None:
+async def test_await_returns_result_when_somebody_could_answer() -> None:
     async with Moot() as moot:
         result = await moot.ask("Why?", ["scripted/unauthorized", "scripted/echo"])
     assert (result.status, result.answers) == ("completed", {"Beta": "Why?"})

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from tests.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
-from tests.server.house import AccountApp, create_account_app
-from tests.store.hashing import fast_password_hashing
+from tests.server.account_app import AccountApp, create_account_app
+from tests.support.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
+from tests.support.fast_passwords import fast_password_hashing
 
 __all__ = ["fast_password_hashing", "tmp_path"]
 

@@ -13,8 +13,8 @@ from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
 from moot.settings import RateSettings, Settings
 from moot.store.encryption import Encryptor
-from tests.databases import open_migrated_database
-from tests.server.talking import ENCRYPTION_SECRET
+from tests.support.app_fixture import ENCRYPTION_SECRET
+from tests.support.databases import open_migrated_database
 
 PUBLIC_PATHS = {
     "/healthz",
@@ -55,9 +55,7 @@ def list_routes(app: Litestar) -> list[tuple[str, str, Any]]:
     ]
 
 
-async def test_nothing_is_answered_to_somebody_unknown_but_what_is_open(
-    app: Litestar, client: AsyncClient
-) -> None:
+async def test_all_routes_but_public_ones_require_credentials(app: Litestar, client: AsyncClient) -> None:
     found = list_routes(app)
     assert len(found) > 30
     for method, path, _ in found:
@@ -70,7 +68,7 @@ async def test_nothing_is_answered_to_somebody_unknown_but_what_is_open(
             assert reply.headers["Content-Type"] == f"application/{shape}"
 
 
-async def test_whatever_a_route_asks_for_is_marked_as_what_it_is(app: Litestar) -> None:
+async def test_every_handler_parameter_has_explicit_source(app: Litestar) -> None:
     """What is not marked would be looked for in the query, and there anybody could put it."""
     for method, path, handler in list_routes(app):
         for name, parameter in inspect.signature(handler.fn).parameters.items():
@@ -78,19 +76,19 @@ async def test_whatever_a_route_asks_for_is_marked_as_what_it_is(app: Litestar) 
             assert plain or hasattr(parameter.annotation, "__metadata__"), (method, path, name)
 
 
-async def test_a_body_may_be_as_large_as_the_limit_and_no_larger(client: AsyncClient) -> None:
+async def test_body_size_limit_is_exact(client: AsyncClient) -> None:
     body = b'{"name": "ada", "password": "' + b"x" * (MAX_BODY - 31) + b'"}'
     json = {"Content-Type": "application/json"}
     assert (await client.post("/api/login", content=body, headers=json)).status_code == 400
     assert (await client.post("/api/login", content=body + b" ", headers=json)).status_code == 413
 
 
-async def test_the_description_is_there_for_everybody(client: AsyncClient) -> None:
+async def test_openapi_document_is_public(client: AsyncClient) -> None:
     reply = await client.get("/api/openapi.json")
     assert (reply.status_code, reply.json()["info"]["title"]) == (200, "Moot")
 
 
-async def test_calls_are_counted_on_every_route_as_the_settings_say(tmp_path: Path) -> None:
+async def test_request_limit_from_settings_applies_to_all_routes(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database, Registry({}, {}) as registry:
         house = Services(
             Settings(rates=RateSettings(calls_a_minute=2)), database, registry, Encryptor(ENCRYPTION_SECRET)

@@ -9,8 +9,8 @@ from moot.store.database import Database
 from moot.store.schema import session
 from moot.types.accounts import Caller
 from moot.types.errors import DatabaseUnavailable
-from tests.server.house import PASSWORD, AccountApp, create_account_app
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.account_app import PASSWORD, AccountApp, create_account_app
+from tests.server.asgi_client import AsgiClient, http_scope
 
 PROTECTED_ROUTES = (
     ("GET", "/api/me"),
@@ -22,7 +22,7 @@ UNSIGNED_JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED_ROUTES)
-async def test_nobody_gets_in_without_saying_who_they_are(
+async def test_protected_routes_require_credentials(
     sqlite_account_app: AccountApp, method: str, path: str
 ) -> None:
     reply = await sqlite_account_app.client.request(method, path)
@@ -31,11 +31,11 @@ async def test_nobody_gets_in_without_saying_who_they_are(
     assert "/api/login" in reply.json()["detail"]
 
 
-async def test_some_routes_are_open_to_all(account_app: AccountApp) -> None:
+async def test_health_route_is_public(account_app: AccountApp) -> None:
     assert (await account_app.client.get("/healthz")).text == "ok"
 
 
-async def test_a_cookie_and_a_token_are_as_good_as_each_other(account_app: AccountApp) -> None:
+async def test_token_takes_precedence_over_session_cookie(account_app: AccountApp) -> None:
     bob = await account_app.create_token_headers("bob")
     assert (await account_app.client.get("/api/me", headers=bob)).json()["name"] == "bob"
     await account_app.log_in_ada()
@@ -44,7 +44,7 @@ async def test_a_cookie_and_a_token_are_as_good_as_each_other(account_app: Accou
     assert reply.json()["name"] == "bob", "a token counts before a cookie"
 
 
-async def test_a_stream_is_opened_with_either(account_app: AccountApp) -> None:
+async def test_event_stream_accepts_token_or_cookie(account_app: AccountApp) -> None:
     bob = await account_app.create_token_headers("bob")
     await account_app.log_in_ada()
     cookie = f"{SESSION_COOKIE}={account_app.client.cookies[SESSION_COOKIE]}".encode()
@@ -52,7 +52,7 @@ async def test_a_stream_is_opened_with_either(account_app: AccountApp) -> None:
         visitor = AsgiClient()
         scope = http_scope("/api/events") | {"headers": [header]}
         watching = asyncio.create_task(account_app.app(scope, visitor.receive, visitor.send))
-        await visitor.wait_for(b'"activity"')
+        await visitor.wait_for(b'"list_activity"')
         visitor.disconnected.set()
         await watching
 
@@ -69,7 +69,7 @@ async def test_a_stream_is_opened_with_either(account_app: AccountApp) -> None:
         "ünknown".encode("latin-1"),
     ],
 )
-async def test_a_wrong_token_is_refused_even_beside_a_good_cookie(
+async def test_invalid_token_is_rejected_despite_valid_cookie(
     sqlite_account_app: AccountApp, wrong: str | bytes
 ) -> None:
     await sqlite_account_app.log_in_ada()
@@ -79,7 +79,7 @@ async def test_a_wrong_token_is_refused_even_beside_a_good_cookie(
         assert reply.status_code == 401
 
 
-async def test_a_session_s_secret_is_no_token_and_a_token_no_session(account_app: AccountApp) -> None:
+async def test_session_secret_and_token_are_not_interchangeable(account_app: AccountApp) -> None:
     bob = await account_app.create_token_headers("bob")
     await account_app.log_in_ada()
     secret = account_app.client.cookies[SESSION_COOKIE]
@@ -90,13 +90,13 @@ async def test_a_session_s_secret_is_no_token_and_a_token_no_session(account_app
     assert (await account_app.client.get("/api/me", headers=as_cookie)).status_code == 401
 
 
-async def test_what_a_proxy_asks_for_is_not_ours_to_judge(account_app: AccountApp) -> None:
+async def test_basic_authorization_header_is_ignored(account_app: AccountApp) -> None:
     await account_app.log_in_ada()
     reply = await account_app.client.get("/api/me", headers={"Authorization": "Basic YTpi"})
     assert reply.status_code == 200
 
 
-async def test_a_session_that_is_over_says_so(account_app: AccountApp, database: Database) -> None:
+async def test_expired_session_asks_to_log_in_again(account_app: AccountApp, database: Database) -> None:
     await account_app.log_in_ada()
     async with database.write() as connection:
         await connection.execute(update(session).values(expires_at=1.0))
@@ -104,7 +104,7 @@ async def test_a_session_that_is_over_says_so(account_app: AccountApp, database:
     assert (reply.status_code, "log in again" in reply.json()["detail"]) == (401, True)
 
 
-async def test_the_cookie_is_for_this_site_and_not_for_scripts(sqlite_account_app: AccountApp) -> None:
+async def test_session_cookie_is_http_only_and_same_site(sqlite_account_app: AccountApp) -> None:
     await sqlite_account_app.accounts.create_account("ada", PASSWORD)
     cookie = (await sqlite_account_app.log_in()).headers["set-cookie"]
     assert cookie.startswith(f"{SESSION_COOKIE}=")
@@ -113,7 +113,7 @@ async def test_the_cookie_is_for_this_site_and_not_for_scripts(sqlite_account_ap
     assert "secure" not in parts
 
 
-async def test_over_https_the_cookie_stays_there(database: Database) -> None:
+async def test_session_cookie_is_secure_over_https(database: Database) -> None:
     async with create_account_app(database, base_url="https://moot.example") as house:
         await house.accounts.create_account("ada", PASSWORD)
         cookie = (await house.log_in()).headers["set-cookie"]
@@ -121,7 +121,7 @@ async def test_over_https_the_cookie_stays_there(database: Database) -> None:
         assert (await house.client.get("/api/me")).status_code == 200
 
 
-async def test_on_one_s_own_machine_everybody_is_its_user(database: Database) -> None:
+async def test_local_mode_authenticates_every_request_as_local_user(database: Database) -> None:
     async with create_account_app(database, local=True) as house:
         for headers in ({}, {"Authorization": "Bearer anything"}, {"Cookie": f"{SESSION_COOKIE}=old"}):
             reply = await house.client.get("/api/me", headers=headers)
@@ -135,7 +135,7 @@ async def accounts(database: Database) -> Accounts:
     return accounts
 
 
-async def test_only_what_lost_its_credential_is_ended_and_once(accounts: Accounts) -> None:
+async def test_revocation_ends_only_affected_watches_once(accounts: Accounts) -> None:
     _, here = await accounts.login("ada", PASSWORD)
     _, there = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
@@ -154,7 +154,7 @@ async def test_only_what_lost_its_credential_is_ended_and_once(accounts: Account
 
 
 @pytest.mark.parametrize("how", ["token dropped", "password changed", "account removed"])
-async def test_every_way_to_lose_a_token_is_seen(accounts: Accounts, how: str) -> None:
+async def test_revocation_detects_every_way_to_lose_token(accounts: Accounts, how: str) -> None:
     _, session = await accounts.login("ada", PASSWORD)
     secret, token = await accounts.create_token(session, "laptop")
     caller = await accounts.caller_of_token(secret)
@@ -173,7 +173,7 @@ async def test_every_way_to_lose_a_token_is_seen(accounts: Accounts, how: str) -
     assert ended.is_set()
 
 
-async def test_what_is_closed_is_not_watched_any_more(accounts: Accounts) -> None:
+async def test_closed_watch_is_not_checked(accounts: Accounts) -> None:
     _, caller = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
     ended: list[str] = []
@@ -184,7 +184,7 @@ async def test_what_is_closed_is_not_watched_any_more(accounts: Accounts) -> Non
     assert ended == []
 
 
-async def test_whoever_comes_while_the_others_are_checked_is_left_alone(accounts: Accounts) -> None:
+async def test_watch_added_during_check_is_not_ended(accounts: Accounts) -> None:
     _, first = await accounts.login("ada", PASSWORD)
     _, second = await accounts.login("ada", PASSWORD)
     revocations = Revocations(accounts)
@@ -197,7 +197,7 @@ async def test_whoever_comes_while_the_others_are_checked_is_left_alone(accounts
     assert ended == []
 
 
-async def test_the_user_of_this_machine_cannot_be_shut_out(accounts: Accounts) -> None:
+async def test_local_user_is_never_revoked(accounts: Accounts) -> None:
     revocations = Revocations(accounts)
     ended: list[str] = []
     with revocations.watch_credential(await accounts.ensure_local_account(), lambda: ended.append("ended")):
@@ -217,7 +217,7 @@ class UnavailableAccounts(Accounts):
         return await super().valid_credentials(credentials)
 
 
-async def test_it_goes_on_checking_by_itself_even_if_the_database_was_away(database: Database) -> None:
+async def test_periodic_check_continues_after_database_is_unavailable(database: Database) -> None:
     accounts = UnavailableAccounts(database)
     gone = Caller(account="a", tenant="t", name="n", kind="session", credential="gone")
     revocations = Revocations(accounts, interval_seconds=0.01)
@@ -230,5 +230,5 @@ async def test_it_goes_on_checking_by_itself_even_if_the_database_was_away(datab
     assert accounts.checks >= 2
 
 
-def test_two_checks_fit_into_the_time_that_is_promised() -> None:
+def test_revocation_interval_allows_two_checks_in_five_seconds() -> None:
     assert 2 * REVOCATION_CHECK_SECONDS < 5

@@ -41,7 +41,9 @@ async def response_status(
     ],
     ids=str,
 )
-async def test_programs_and_our_own_page_pass(method: str, headers: dict[str, str]) -> None:
+async def test_same_origin_and_non_browser_requests_are_accepted(
+    method: str, headers: dict[str, str]
+) -> None:
     assert await response_status(method, headers) == 200
 
 
@@ -64,21 +66,21 @@ async def test_programs_and_our_own_page_pass(method: str, headers: dict[str, st
     ],
     ids=str,
 )
-async def test_other_sites_do_not(method: str, headers: dict[str, str]) -> None:
+async def test_cross_site_requests_are_rejected(method: str, headers: dict[str, str]) -> None:
     assert await response_status(method, headers) == 403
 
 
-async def test_another_site_may_link_here_and_do_nothing_else() -> None:
+async def test_cross_site_navigation_is_accepted_only_for_get() -> None:
     assert await response_status("GET", CROSS_SITE | NAVIGATION) == 200
     assert await response_status("POST", CROSS_SITE | NAVIGATION) == 403
 
 
-async def test_the_port_is_part_of_where_a_page_comes_from() -> None:
+async def test_origin_with_other_port_is_rejected() -> None:
     assert await response_status("POST", {"Origin": "http://localhost:8000"}, host="localhost:8000") == 200
     assert await response_status("POST", {"Origin": "http://localhost:3000"}, host="localhost:8000") == 403
 
 
-async def test_behind_a_proxy_that_changes_the_host_the_settings_say_our_name() -> None:
+async def test_origin_must_be_allowed_host_when_proxy_changes_host() -> None:
     origin = {"Origin": "https://moot.example"}
     assert await response_status("POST", origin, host="10.0.0.5:8000") == 403
     for named in ("moot.example", "Moot.Example", "moot.example:443"):
@@ -105,7 +107,7 @@ async def test_behind_a_proxy_that_changes_the_host_the_settings_say_our_name() 
     ],
 )
 @pytest.mark.parametrize("named", ["moot.home", "Moot.Home", "moot.home:8642"])
-async def test_on_loopback_this_machine_s_names_are_answered_to(host: str, named: str) -> None:
+async def test_loopback_accepts_local_and_allowed_hosts(host: str, named: str) -> None:
     assert await response_status("GET", {}, host=host, loopback=True, allowed_hosts=frozenset({named})) == 200
 
 
@@ -122,21 +124,21 @@ async def test_on_loopback_this_machine_s_names_are_answered_to(host: str, named
         "a@b",
     ],
 )
-async def test_on_loopback_a_borrowed_name_is_not(host: str) -> None:
+async def test_loopback_rejects_foreign_hosts(host: str) -> None:
     for hosts in (frozenset[str](), frozenset({""})):
         assert await response_status("GET", {}, host=host, loopback=True, allowed_hosts=hosts) == 403
         assert await response_status("GET", NAVIGATION, host=host, loopback=True, allowed_hosts=hosts) == 403
 
 
 @pytest.mark.parametrize("named", ["fd00::5", "FD00::5", "[fd00::5]", "[fd00::5]:8642"])
-async def test_an_address_of_ipv6_may_be_one_of_our_names(named: str) -> None:
+async def test_ipv6_address_can_be_allowed_host(named: str) -> None:
     hosts = frozenset({named})
     assert await response_status("GET", {}, host="[fd00::5]:8000", loopback=True, allowed_hosts=hosts) == 200
     assert await response_status("GET", {}, host="[fd00::6]:8000", loopback=True, allowed_hosts=hosts) == 403
     assert await response_status("GET", {}, host="fd00", loopback=True, allowed_hosts=hosts) == 403
 
 
-async def test_a_refusal_says_why() -> None:
+async def test_rejection_is_problem_with_reason() -> None:
     site = SameOriginMiddleware(ok_app, loopback=True)
     transport = httpx.ASGITransport(app=site)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
@@ -146,7 +148,7 @@ async def test_a_refusal_says_why() -> None:
     assert "localhost" in reply.json()["detail"]
 
 
-async def test_an_openai_client_is_refused_in_its_own_shape() -> None:
+async def test_rejection_on_openai_path_has_openai_format() -> None:
     transport = httpx.ASGITransport(app=SameOriginMiddleware(ok_app, loopback=True))  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         reply = await client.get("/v1/models")

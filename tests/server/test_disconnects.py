@@ -13,7 +13,7 @@ from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.asgi_client import AsgiClient, http_scope
 
 
 class FakeTransport:
@@ -34,7 +34,7 @@ class FakeRequestCycle:
         """Nobody listens."""
 
 
-def test_a_connection_that_is_offered_can_be_closed_at_once() -> None:
+def test_abort_connection_aborts_transport() -> None:
     scope: dict[str, Any] = {"extensions": {"other": {}}}
     cycle = FakeRequestCycle()
     add_abort_extension(scope, cycle.send)
@@ -44,7 +44,7 @@ def test_a_connection_that_is_offered_can_be_closed_at_once() -> None:
     assert "other" in scope["extensions"]
 
 
-def test_where_there_is_nothing_to_close_that_is_said() -> None:
+def test_abort_connection_returns_false_without_transport() -> None:
     scope: dict[str, Any] = {}
 
     async def send(message: object) -> None:
@@ -76,7 +76,7 @@ def pending_request(disconnected: asyncio.Event) -> Request[Any, Any, Any]:
     return Request(scope, receive)
 
 
-async def test_who_waits_gets_what_came_of_it(revocations: Revocations) -> None:
+async def test_run_until_disconnect_returns_result(revocations: Revocations) -> None:
     async def work() -> str:
         await asyncio.sleep(0)
         return "done"
@@ -84,7 +84,7 @@ async def test_who_waits_gets_what_came_of_it(revocations: Revocations) -> None:
     assert await run_until_disconnect(pending_request(asyncio.Event()), revocations, work()) == "done"
 
 
-async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> None:
+async def test_run_until_disconnect_propagates_error(revocations: Revocations) -> None:
     async def work() -> str:
         raise NotFound("nothing there")
 
@@ -107,7 +107,7 @@ class EndlessWork:
         return "never"
 
 
-async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocations) -> None:
+async def test_disconnect_cancels_work(revocations: Revocations) -> None:
     left, work = asyncio.Event(), EndlessWork()
     waiting = asyncio.create_task(run_until_disconnect(pending_request(left), revocations, work()))
     await work.started.wait()
@@ -117,7 +117,7 @@ async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocat
     assert work.ended.is_set()
 
 
-async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocations: Revocations) -> None:
+async def test_revoked_credential_cancels_work(revocations: Revocations) -> None:
     work = EndlessWork()
     waiting = asyncio.create_task(run_until_disconnect(pending_request(asyncio.Event()), revocations, work()))
     await work.started.wait()
@@ -128,7 +128,7 @@ async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocatio
     assert work.ended.is_set()
 
 
-async def test_whoever_has_left_is_answered_like_everybody_else(revocations: Revocations) -> None:
+async def test_disconnected_request_gets_400_response(revocations: Revocations) -> None:
     """Nobody reads it, but it must be no mistake of ours."""
     visitor, work = AsgiClient(), EndlessWork()
 

@@ -15,7 +15,7 @@ from moot.store.library.projects import Projects
 from moot.types.accounts import Caller
 from moot.types.debate import DebateOptions
 from moot.types.errors import NotFound, UsageError
-from tests.store.people import ANNA, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, create_discussion, database_with_accounts
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 
@@ -38,14 +38,14 @@ async def draft_harness(tmp_path: Path) -> AsyncIterator[DraftHarness]:
         )
 
 
-async def test_without_a_mode_one_is_asked_alone_and_several_side_by_side(
+async def test_default_mode_is_single_for_one_and_parallel_for_several(
     draft_harness: DraftHarness,
 ) -> None:
     assert (await draft_harness.new_discussion(["scripted/echo"])).mode == "single"
     assert (await draft_harness.new_discussion(["scripted/echo", "scripted/echo"])).mode == "parallel"
 
 
-async def test_the_lead_of_a_debate_is_known_by_name_or_id(draft_harness: DraftHarness) -> None:
+async def test_debate_lead_is_resolved_by_name_or_id(draft_harness: DraftHarness) -> None:
     both = ["scripted/echo", "scripted/steady"]
     for lead in ("Beta", "beta"):
         opened = await draft_harness.new_discussion(both, mode="debate", debate={"lead": lead, "quorum": 2})
@@ -66,7 +66,7 @@ async def test_the_lead_of_a_debate_is_known_by_name_or_id(draft_harness: DraftH
         ({"title": " "}, "title: it is empty"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_by_its_field(
+async def test_invalid_draft_is_rejected_by_field(
     draft_harness: DraftHarness, more: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"^{words}"):
@@ -74,12 +74,14 @@ async def test_what_cannot_be_done_is_refused_by_its_field(
 
 
 @pytest.mark.parametrize("field", ["persona", "project"])
-async def test_what_is_not_there_is_named(draft_harness: DraftHarness, field: str) -> None:
+async def test_unknown_persona_or_project_is_not_found_by_field(
+    draft_harness: DraftHarness, field: str
+) -> None:
     with pytest.raises(NotFound, match=rf"^{field}: "):
         await draft_harness.new_discussion(["scripted/echo"], **{field: "none"})
 
 
-async def test_only_what_was_sent_is_changed(draft_harness: DraftHarness, tmp_path: Path) -> None:
+async def test_validate_change_returns_only_sent_fields(draft_harness: DraftHarness, tmp_path: Path) -> None:
     async with database_with_accounts("sqlite", tmp_path / "other") as database:
         now = await create_discussion(database)
         nothing = await draft_harness.draft_validator.validate_change(CALLER, DiscussionChange(), now)

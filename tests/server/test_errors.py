@@ -111,15 +111,13 @@ def error_subclasses(root: type[MootError]) -> Iterator[type[MootError]]:
         yield from error_subclasses(kind)
 
 
-def test_every_error_of_the_tree_has_a_status() -> None:
+def test_every_error_class_has_status() -> None:
     for kind in {*error_subclasses(MootError)} - {ServerUnreachable}:  # which only a client meets
         assert any(issubclass(kind, known) for known in ERROR_STATUSES), kind
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_is_answered_as_a_problem_with_its_own_words(
-    client: TestClient[Litestar], name: str
-) -> None:
+def test_error_is_returned_as_problem_with_its_message(client: TestClient[Litestar], name: str) -> None:
     error, status, title = ERRORS[name]
     reply = client.get(f"/raise/{name}")
     assert reply.headers["Content-Type"] == "application/problem+json"
@@ -129,7 +127,7 @@ def test_an_error_is_answered_as_a_problem_with_its_own_words(
     )
 
 
-def test_whoever_is_to_wait_is_told_how_long(client: TestClient[Litestar]) -> None:
+def test_retryable_errors_have_retry_after_header(client: TestClient[Litestar]) -> None:
     assert client.get("/raise/busy").headers["Retry-After"] == "3"
     assert client.get("/raise/store").headers["Retry-After"] == "2"
     assert client.get("/raise/leaving").headers["Retry-After"] == "2"
@@ -148,7 +146,7 @@ def test_whoever_is_to_wait_is_told_how_long(client: TestClient[Litestar]) -> No
         ("language 'xx': unknown", None),
     ],
 )
-def test_a_refusal_that_begins_with_a_field_names_it(
+def test_error_with_field_prefix_names_field(
     client: TestClient[Litestar], words: str, named: str | None
 ) -> None:
     told = client.get("/field", params={"words": words}).json()
@@ -169,23 +167,21 @@ def test_a_refusal_that_begins_with_a_field_names_it(
         ("Ada", "body"),
     ],
 )
-def test_a_body_that_does_not_fit_is_refused_by_the_name_of_the_field(
-    client: TestClient[Litestar], body: Any, named: str
-) -> None:
+def test_invalid_body_is_rejected_by_field(client: TestClient[Litestar], body: Any, named: str) -> None:
     reply = client.post("/take", json=body)
     (error,) = reply.json()["errors"]
     assert (reply.status_code, error["field"]) == (400, named)
     assert reply.json()["detail"] == f"{named}: {error['message']}"
 
 
-def test_what_does_not_fit_is_said_in_words(client: TestClient[Litestar]) -> None:
+def test_invalid_body_error_explains_field(client: TestClient[Litestar]) -> None:
     told = client.post("/take", json={"name": "Ada", "inner": {"size": "x"}}).json()["detail"]
     assert told == "inner.size: It must be a whole number."
     told = client.post("/take", json={"name": "Ada", "inner": {"size": 1, "hue": 2}}).json()["detail"]
     assert told == "inner.hue: There is no such field; known are size."
 
 
-def test_a_body_that_is_too_large_is_told_how_large_one_may_be(client: TestClient[Litestar]) -> None:
+def test_too_large_body_error_names_limit(client: TestClient[Litestar]) -> None:
     reply = client.post("/take", json={"name": "x" * 10_000_000})
     assert (reply.status_code, reply.json()["detail"]) == (
         413,
@@ -193,26 +189,26 @@ def test_a_body_that_is_too_large_is_told_how_large_one_may_be(client: TestClien
     )
 
 
-def test_no_body_is_said_to_be_missing(client: TestClient[Litestar]) -> None:
+def test_missing_body_error_names_body(client: TestClient[Litestar]) -> None:
     reply = client.post("/take")
     assert reply.json()["errors"] == [{"field": "body", "message": "There is none: send a JSON object."}]
 
 
-def test_what_is_not_there_or_not_done_this_way_is_a_problem_too(client: TestClient[Litestar]) -> None:
+def test_unknown_path_and_method_return_problem(client: TestClient[Litestar]) -> None:
     nothing, other = client.get("/nothing"), client.delete("/take")
     assert (nothing.status_code, nothing.json()["title"]) == (404, "Not found")
     assert (other.status_code, other.json()["title"]) == (405, "Method not allowed")
     assert "POST" in other.headers["Allow"]
 
 
-def test_what_changed_meanwhile_is_a_conflict_that_gives_nothing_away(client: TestClient[Litestar]) -> None:
+def test_integrity_error_returns_conflict_without_details(client: TestClient[Litestar]) -> None:
     reply = client.get("/meanwhile")
     assert reply.status_code == 409
     assert "secret" not in reply.text
 
 
 @pytest.mark.parametrize("path", ["/mistake", "/litestar"])
-def test_a_mistake_is_logged_and_says_nothing_to_the_caller(
+def test_unexpected_error_is_logged_and_hidden_from_caller(
     client: TestClient[Litestar], caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     with caplog.at_level(logging.ERROR, "moot"):

@@ -15,30 +15,30 @@ from moot.types.errors import NotFound
 RUN_PROGRESS = {"run_a": RunProgress(live=True, last_seq=7), "run_b": RunProgress(live=False, last_seq=3)}
 
 
-def test_a_mark_is_a_run_and_the_number_of_the_last_event_of_it() -> None:
+def test_event_cursor_is_run_and_last_event_seq() -> None:
     assert parse_event_cursors([], RUN_PROGRESS) == EventCursors({}, ())
     assert parse_event_cursors(["run_a:0", "run_b:3"], RUN_PROGRESS) == EventCursors(
         {"run_a": 0, "run_b": 3}, ()
     )
 
 
-def test_of_two_marks_for_one_run_the_last_counts() -> None:
+def test_last_cursor_for_run_wins() -> None:
     assert parse_event_cursors(["run_a:9", "run_a:5"], RUN_PROGRESS) == EventCursors({"run_a": 5}, ())
 
 
 @pytest.mark.parametrize("never", ["8", "9" * 80])
-def test_a_number_that_a_run_never_had_means_all_of_it(never: str) -> None:
+def test_cursor_beyond_last_event_resets_run(never: str) -> None:
     assert parse_event_cursors([f"run_a:{never}", "run_b:1"], RUN_PROGRESS) == EventCursors(
         {"run_a": 0, "run_b": 1}, ("run_a",)
     )
 
 
-def test_a_run_of_another_discussion_is_not_there() -> None:
+def test_cursor_for_run_of_other_discussion_is_not_found() -> None:
     with pytest.raises(NotFound, match="run_c"):
         parse_event_cursors(["run_a:1", "run_c:1"], RUN_PROGRESS)
 
 
-def test_what_is_no_mark_is_told_by_its_pattern() -> None:
+def test_cursor_pattern_matches_only_valid_cursors() -> None:
     assert all(re.search(CURSOR_PATTERN, right) for right in ("run_a:0", "run_01jcx:57"))
     for wrong in (
         "",
@@ -55,12 +55,12 @@ def test_what_is_no_mark_is_told_by_its_pattern() -> None:
         assert not re.search(CURSOR_PATTERN, wrong), wrong
 
 
-def test_a_number_that_cannot_have_been_is_none() -> None:
+def test_parse_event_seq_returns_none_for_invalid_numbers() -> None:
     assert [parse_event_seq(text) for text in ("0", "57", "9" * 15)] == [0, 57, 10**15 - 1]
     assert [parse_event_seq(text) for text in ("", "-1", "x", "1.5", "9" * 16, "\u0663", "\u00b2")] == [
         None
     ] * 7
 
 
-def test_a_resync_names_the_run() -> None:
+def test_resync_frame_names_run() -> None:
     assert resync_frame("run_a") == b'event: resync\ndata: {"type":"resync","run":"run_a","after":0}\n\n'

@@ -55,7 +55,7 @@ def description() -> Any:
     return first.json()
 
 
-def test_shapes_are_those_that_are_checked(description: Any) -> None:
+def test_schemas_are_those_used_for_validation(description: Any) -> None:
     assert (
         description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
     )
@@ -66,13 +66,13 @@ def test_shapes_are_those_that_are_checked(description: Any) -> None:
     assert description["paths"]["/chairs/{id}"]["get"]["responses"]["200"]["content"] == chair
 
 
-def test_a_body_that_may_be_left_out_is_said_to_be_so(description: Any) -> None:
+def test_optional_body_is_not_required(description: Any) -> None:
     sitting = description["paths"]["/chairs/{id}/sit"]["post"]
     assert sitting["requestBody"]["required"] is False
     assert "content" not in sitting["responses"]["204"]
 
 
-def test_text_is_text(description: Any) -> None:
+def test_text_response_has_text_media_type(description: Any) -> None:
     told = description["paths"]["/chairs/{id}/sound"]["get"]["responses"]["200"]["content"]
     assert list(told) == ["text/plain"]
 
@@ -82,12 +82,12 @@ def test_picture_is_described_by_its_media_type(description: Any) -> None:
     assert answer["content"] == {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 
 
-def test_operations_have_names_and_the_words_of_their_handlers(description: Any) -> None:
+def test_operations_have_id_and_docstring_of_handler(description: Any) -> None:
     reading = description["paths"]["/chairs/{id}"]["get"]
     assert (reading["operationId"], reading["description"]) == ("chairs_read", "Tell how a chair looks.")
 
 
-def test_what_may_go_wrong_is_what_may_go_wrong_there(description: Any) -> None:
+def test_operations_list_only_possible_error_statuses(description: Any) -> None:
     paths = description["paths"]
     assert {"400", "401", "404"} <= paths["/chairs/{id}"]["get"]["responses"].keys()
     assert not {"409", "413", "415"} & paths["/chairs/{id}"]["get"]["responses"].keys()
@@ -98,6 +98,6 @@ def test_what_may_go_wrong_is_what_may_go_wrong_there(description: Any) -> None:
     }
 
 
-def test_what_is_open_needs_no_credentials(description: Any) -> None:
+def test_public_operation_requires_no_security(description: Any) -> None:
     assert description["paths"]["/chairs"]["post"]["security"] == []
     assert "security" not in description["paths"]["/chairs/{id}"]["get"]

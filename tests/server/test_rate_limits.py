@@ -12,13 +12,13 @@ from moot.store.rate_limits import RateLimiter
 from moot.store.schema import discussion, rate
 from moot.types.accounts import Caller
 from moot.types.errors import RateLimited
-from tests.databases import ON_BOTH_DATABASES, open_migrated_database
-from tests.server.house import PASSWORD, create_account_app
+from tests.server.account_app import PASSWORD, create_account_app
+from tests.support.databases import ON_BOTH_DATABASES, open_migrated_database
 
 
 @ON_BOTH_DATABASES
-async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
-    async with create_account_app(database, calls_a_minute=3) as house:
+async def test_requests_beyond_limit_get_retry_after(database: Database) -> None:
+    async with create_account_app(database, requests_per_minute=3) as house:
         ada, bob = await house.create_token_headers("ada"), await house.create_token_headers("bob")
         replies = [await house.client.get("/api/me", headers=ada) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
@@ -27,18 +27,18 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Datab
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
-    async with create_account_app(database, calls_a_minute=2) as house:
+async def test_anonymous_requests_are_counted_by_address(database: Database) -> None:
+    async with create_account_app(database, requests_per_minute=2) as house:
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}]
 )
-async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
+async def test_unauthorized_requests_are_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, calls_a_minute=3) as house,
+        create_account_app(database, requests_per_minute=3) as house,
     ):
         ada = await house.create_token_headers("ada")
         replies = [await house.client.get("/api/me", headers=headers) for _ in range(4)]
@@ -48,8 +48,8 @@ async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers:
 
 
 @ON_BOTH_DATABASES
-async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
-    async with create_account_app(database, messages=(5, 5)) as house:
+async def test_messages_have_separate_limit_per_account(database: Database) -> None:
+    async with create_account_app(database, message_rate=(5, 5)) as house:
         ada, bob = await house.create_token_headers("ada"), await house.create_token_headers("bob")
         replies = await asyncio.gather(*(house.create_discussion(ada) for _ in range(20)))
         assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
@@ -59,8 +59,8 @@ async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
 
 
 @ON_BOTH_DATABASES
-async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with create_account_app(database, messages=(2, 2), calls_a_minute=3) as house:
+async def test_limits_are_shared_by_tokens_of_account(database: Database) -> None:
+    async with create_account_app(database, message_rate=(2, 2), requests_per_minute=3) as house:
         ada = await house.create_token_headers("ada")
         caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
         secret, _ = await house.accounts.create_token(caller, "second")
@@ -71,8 +71,8 @@ async def test_another_token_of_the_same_account_does_not_help(database: Databas
 
 
 @ON_BOTH_DATABASES
-async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Database) -> None:
-    async with create_account_app(database, messages=(10, 3)) as house:
+async def test_message_burst_counts_create_send_and_continue(database: Database) -> None:
+    async with create_account_app(database, message_rate=(10, 3)) as house:
         ada = await house.create_token_headers("ada")
         opened = await house.create_discussion(ada)
         path = f"/api/discussions/{opened.json()['discussion']['id']}"
@@ -85,8 +85,8 @@ async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Datab
 
 
 @ON_BOTH_DATABASES
-async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> None:
-    async with create_account_app(database, debates=(5, 1)) as house:
+async def test_debate_message_counts_as_message_and_debate(database: Database) -> None:
+    async with create_account_app(database, debate_rate=(5, 1)) as house:
         ada = await house.create_token_headers("ada")
         id = (await house.create_discussion(ada)).json()["discussion"]["id"]
         async with database.write() as connection:
@@ -104,8 +104,8 @@ async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> N
 
 
 @ON_BOTH_DATABASES
-async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database: Database) -> None:
-    async with create_account_app(database, starts_a_minute=2) as house:
+async def test_model_requests_have_separate_limit(database: Database) -> None:
+    async with create_account_app(database, model_requests_per_minute=2) as house:
         ada = await house.create_token_headers("ada")
         path = "/api/models?provider=scripted"
         replies = [await house.client.get(path, headers=ada) for _ in range(3)]
@@ -114,8 +114,8 @@ async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database
 
 
 @ON_BOTH_DATABASES
-async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
-    async with create_account_app(database, logins_a_minute=3) as house:
+async def test_login_attempts_are_limited(database: Database) -> None:
+    async with create_account_app(database, logins_per_minute=3) as house:
         await house.accounts.create_account("ada", PASSWORD)
         replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
         assert [reply.status_code for reply in replies] == [401] * 3
@@ -136,7 +136,7 @@ def create_strict_limits(database: Database) -> RateLimits:
 
 
 @ON_BOTH_DATABASES
-async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
+async def test_logins_are_counted_by_name_and_by_address(database: Database) -> None:
     counted = create_strict_limits(database)
     for place in ("10.0.0.1", "10.0.0.2"):
         await counted.count_login("ada", place)
@@ -148,7 +148,7 @@ async def test_log_ins_are_counted_by_name_and_by_address(database: Database) ->
 
 
 @ON_BOTH_DATABASES
-async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
+async def test_login_name_is_not_stored_as_plain_text(database: Database) -> None:
     counted = create_strict_limits(database)
     await counted.count_login("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
@@ -168,6 +168,6 @@ async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) ->
         (None, "here"),
     ],
 )
-def test_one_household_is_one_address(host: str | None, counted: str) -> None:
+def test_client_address_is_ipv4_or_ipv6_network(host: str | None, counted: str) -> None:
     connection: Any = SimpleNamespace(client=SimpleNamespace(host=host) if host else None)
     assert client_address(connection) == counted

@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from moot.server import request_body
 from moot.server.errors import EXCEPTION_HANDLERS
 from moot.server.request_body import JsonRequest, reject_nul, strip_nul
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.asgi_client import AsgiClient, http_scope
 
 JSON = {"Content-Type": "application/json"}
 
@@ -46,7 +46,7 @@ def client() -> Iterator[TestClient[Litestar]]:
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON"])
-def test_json_is_read(client: TestClient[Litestar], kind: str) -> None:
+def test_json_body_is_parsed(client: TestClient[Litestar], kind: str) -> None:
     reply = client.post("/echo", content=b'{"a": [1, null, "\\u00e4"]}', headers={"Content-Type": kind})
     assert (reply.status_code, reply.json()) == (200, {"a": [1, None, "ä"]})
 
@@ -54,7 +54,7 @@ def test_json_is_read(client: TestClient[Litestar], kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", ""]
 )
-def test_what_does_not_say_that_it_is_json_is_refused(client: TestClient[Litestar], kind: str) -> None:
+def test_body_without_json_content_type_is_rejected(client: TestClient[Litestar], kind: str) -> None:
     reply = client.post("/echo", content=b'{"a": 1}', headers={"Content-Type": kind} if kind else {})
     assert reply.status_code == 415
     assert "Content-Type: application/json" in reply.json()["detail"]
@@ -65,21 +65,19 @@ def test_what_does_not_say_that_it_is_json_is_refused(client: TestClient[Litesta
     [b"{", b"nonsense", b'"\\ud800"', b'"\xff"', b"\xfe\xff", b"[" * 900_000, b'{"a":' * 100_000, b"1e999"],
     ids=range(8),
 )
-def test_what_is_not_json_is_refused_whatever_is_wrong_with_it(
-    client: TestClient[Litestar], body: bytes
-) -> None:
+def test_invalid_json_body_is_rejected(client: TestClient[Litestar], body: bytes) -> None:
     reply = client.post("/echo", content=body, headers=JSON)
     assert reply.status_code == 400
     assert reply.json()["errors"][0]["field"] == "body"
 
 
-def test_a_body_may_be_left_out_where_none_is_needed(client: TestClient[Litestar]) -> None:
+def test_optional_body_can_be_omitted(client: TestClient[Litestar]) -> None:
     assert client.post("/perhaps").status_code == 200
     assert client.post("/perhaps", content=b"null", headers=JSON).status_code == 200
     assert client.post("/perhaps", content=b'{"a": "b"}', headers=JSON).json() == {"a": "b"}
 
 
-def test_no_text_has_a_nul_in_it(client: TestClient[Litestar]) -> None:
+def test_nul_is_removed_from_all_body_text(client: TestClient[Litestar]) -> None:
     sent = {"a\0": ["b\0c", {"d": "\0"}], "code": "write \\u0000, not NUL", "n": 1}
     reply = client.post("/echo", json=sent)
     assert reply.json() == {"a": ["bc", {"d": ""}], "code": "write \\u0000, not NUL", "n": 1}
@@ -93,19 +91,19 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_only_nul_is_taken_away(value: Any) -> None:
+def test_strip_nul_removes_only_nul(value: Any) -> None:
     assert "\0" not in str(strip_nul(value))
     if r"\x00" not in repr(value):
         assert strip_nul(value) == value
 
 
-def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar]) -> None:
+def test_nul_in_path_returns_404_and_in_query_400(client: TestClient[Litestar]) -> None:
     assert client.get("/things/a%00b").status_code == 404
     assert client.get("/things/a?q=%00").status_code == 400
     assert client.get("/things/a?q=b").text == "a"
 
 
-async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+async def test_interrupted_body_returns_400_without_log(caplog: pytest.LogCaptureFixture) -> None:
     app = Litestar(
         [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None
     )
@@ -121,7 +119,7 @@ async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCa
     assert caplog.records == []
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_body_data_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
     app = Litestar(
         [echo], request_class=JsonRequest, exception_handlers=EXCEPTION_HANDLERS, logging_config=None

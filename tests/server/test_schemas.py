@@ -25,7 +25,7 @@ from moot.types.modes import ModeName
 MINIMAL_DRAFT = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 
-def test_little_is_needed_to_open_a_discussion() -> None:
+def test_discussion_draft_has_defaults() -> None:
     new = msgspec.convert(MINIMAL_DRAFT, DiscussionDraft)
     assert (new.mode, new.rounds, new.title, new.persona, new.model) == (None, 2, None, None, None)
 
@@ -47,7 +47,7 @@ def test_little_is_needed_to_open_a_discussion() -> None:
         ("files", ["file_1"] * 10),
     ],
 )
-def test_what_is_just_right_fits(field: str, value: Any) -> None:
+def test_discussion_draft_accepts_values_at_limits(field: str, value: Any) -> None:
     assert getattr(msgspec.convert(MINIMAL_DRAFT | {field: value}, DiscussionDraft), field)
 
 
@@ -82,22 +82,22 @@ def test_what_is_just_right_fits(field: str, value: Any) -> None:
         (StopRequest, {"participant": ""}),
     ],
 )
-def test_what_does_not_fit_is_refused(type_: Any, body: Any) -> None:
+def test_schemas_reject_invalid_values(type_: Any, body: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(body, type_)
 
 
-def test_a_change_tells_what_is_left_out_from_what_is_taken_away() -> None:
+def test_discussion_change_distinguishes_unset_from_null() -> None:
     changes = msgspec.convert({"persona": None}, DiscussionChange)
     assert (changes.persona, changes.project) == (None, UNSET)
 
 
-def test_every_mode_that_can_be_chosen_can_be_asked_for() -> None:
+def test_mode_names_equal_choosable_modes() -> None:
     assert set(get_args(ModeName)) == set(SELECTABLE_MODES)
 
 
 @given(st.text())
-def test_words_are_kept_as_they_are_unless_they_say_nothing(words: str) -> None:
+def test_require_text_returns_text_unless_blank(words: str) -> None:
     if words.strip():
         assert require_text(words) == words
     else:
@@ -119,7 +119,7 @@ async def get_page(cursor: PageCursor = None, limit: PageLimit = 50) -> dict[str
         ("?cursor=WzEuNSwiZGlzX18xIl0-_A==", {"cursor": "WzEuNSwiZGlzX18xIl0-_A==", "limit": 50}),
     ],
 )
-def test_a_page_is_asked_for(query: str, seen: dict[str, Any]) -> None:
+def test_page_query_parses_cursor_and_limit(query: str, seen: dict[str, Any]) -> None:
     with create_test_client([get_page]) as client:
         assert client.get(f"/{query}").json() == seen
 
@@ -127,6 +127,6 @@ def test_a_page_is_asked_for(query: str, seen: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "query", ["?limit=0", "?limit=101", "?limit=x", "?cursor=%00", "?cursor=", "?cursor=a%0A"]
 )
-def test_what_is_no_page_is_refused(query: str) -> None:
+def test_page_query_rejects_invalid_cursor_and_limit(query: str) -> None:
     with create_test_client([get_page]) as client:
         assert client.get(f"/{query}").status_code == 400

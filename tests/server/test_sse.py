@@ -17,8 +17,8 @@ from moot.server.sse import HEARTBEAT, MAX_WRITE_BYTES, Frames, SseConnections, 
 from moot.store.accounts.accounts import Accounts
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, DatabaseUnavailable
-from tests.databases import open_migrated_database
-from tests.server.visiting import AsgiClient
+from tests.server.asgi_client import AsgiClient
+from tests.support.databases import open_migrated_database
 
 LOCAL = Caller(account="local", tenant="local", name="local", kind="local")
 
@@ -60,7 +60,7 @@ async def endless(on_close: Callable[[], object] = bool) -> Frames:
         on_close()
 
 
-async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(
+async def test_stream_sends_frames_in_batches_and_ends(
     connections: SseConnections,
 ) -> None:
     visitor = AsgiClient()
@@ -71,13 +71,13 @@ async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(
     assert len(connections) == 0
 
 
-async def test_a_stream_may_open_with_words_of_its_own(connections: SseConnections) -> None:
+async def test_stream_starts_with_opening_frame(connections: SseConnections) -> None:
     visitor = AsgiClient()
     await open_stream(connections, frames([b"1\n\n"]), visitor, opening_frame=b"event: resync\n\n")
     assert visitor.received_bodies == [b"event: resync\n\n", b"1\n\n"]
 
 
-async def test_where_nothing_comes_for_long_a_heartbeat_does(
+async def test_idle_stream_sends_heartbeat(
     connections: SseConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
@@ -86,7 +86,7 @@ async def test_where_nothing_comes_for_long_a_heartbeat_does(
     assert visitor.received_bodies == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
 
 
-async def test_much_at_once_is_sent_in_pieces(connections: SseConnections) -> None:
+async def test_large_batch_is_split_into_writes(connections: SseConnections) -> None:
     visitor = AsgiClient()
     many = [bytes([65 + place % 26]) * (MAX_WRITE_BYTES // 4) for place in range(10)]
     await open_stream(connections, frames(many), visitor)
@@ -98,7 +98,7 @@ async def test_much_at_once_is_sent_in_pieces(connections: SseConnections) -> No
     ]
 
 
-async def test_when_a_reader_leaves_nothing_is_kept_for_it(connections: SseConnections) -> None:
+async def test_disconnect_closes_frames_and_removes_connection(connections: SseConnections) -> None:
     visitor, closed = AsgiClient(), asyncio.Event()
     stream = open_stream(connections, endless(closed.set), visitor)
     await visitor.wait_for(b"first")
@@ -110,7 +110,7 @@ async def test_when_a_reader_leaves_nothing_is_kept_for_it(connections: SseConne
     assert not visitor.response_finished, "there is nobody to say goodbye to"
 
 
-async def test_all_streams_can_be_ended_in_good_form(connections: SseConnections) -> None:
+async def test_close_all_ends_streams_gracefully(connections: SseConnections) -> None:
     visitors = [AsgiClient(), AsgiClient()]
     streams = [open_stream(connections, endless(), visitor) for visitor in visitors]
     for visitor in visitors:
@@ -120,7 +120,9 @@ async def test_all_streams_can_be_ended_in_good_form(connections: SseConnections
     assert all(visitor.response_finished for visitor in visitors)
 
 
-async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(connections: SseConnections) -> None:
+async def test_closed_stream_sends_closing_frame_and_finished_stream_does_not(
+    connections: SseConnections,
+) -> None:
     visitor, whole = AsgiClient(), AsgiClient()
     cut = open_stream(connections, endless(), visitor, closing_frame=b"not whole\n\n")
     await visitor.wait_for(b"first")
@@ -131,7 +133,7 @@ async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(connections
     assert whole.received_bodies[-1] == b"first\n\n"
 
 
-async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> None:
+async def test_stream_ends_when_credential_is_revoked(accounts: Accounts) -> None:
     account = await accounts.create_account("ada", "correct horse")
     owner = Caller(account=account.id, tenant=account.tenant, name="ada", kind="local")
     secret, token = await accounts.create_token(owner, "a reader")
@@ -154,7 +156,7 @@ async def failing_frames(error: Exception) -> Frames:
     raise error
 
 
-async def test_a_mistake_ends_a_stream_and_is_logged(
+async def test_unexpected_error_ends_stream_and_is_logged(
     connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
     visitor = AsgiClient()
@@ -164,7 +166,7 @@ async def test_a_mistake_ends_a_stream_and_is_logged(
     assert told == "what was that?"
 
 
-async def test_a_database_that_is_away_ends_a_stream_which_may_come_back(
+async def test_unavailable_database_ends_stream_without_log(
     connections: SseConnections, caplog: pytest.LogCaptureFixture
 ) -> None:
     visitor = AsgiClient()
@@ -217,7 +219,7 @@ def open_unread_socket(port: int) -> socket.socket:
     return sock
 
 
-async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
+async def test_stuck_connection_is_closed_with_bounded_buffer(
     accounts: Accounts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -252,9 +254,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
     assert caplog.records == []
 
 
-async def test_a_slow_reader_that_reads_is_not_cut_off(
-    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_connection_is_not_closed(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeClock(monkeypatch)
     monkeypatch.setattr(sse, "STUCK_CHECKS", 60_000)  # one each millisecond
     readers = SseConnections(Revocations(accounts), stuck_seconds=60.0)
@@ -294,14 +294,14 @@ async def steps(count: int, closed: list[bool]) -> AsyncGenerator[Struct, None]:
         closed.append(True)
 
 
-async def test_events_come_as_frames_until_the_work_is_over() -> None:
+async def test_event_stream_encodes_events_until_work_ends() -> None:
     closed: list[bool] = []
     came = [frames async for frames in await start_event_stream(steps(2, closed))]
     assert came == [[b'data: {"type":"step","number":0}\n\n'], [b'data: {"type":"step","number":1}\n\n']]
     assert closed == [True]
 
 
-async def test_what_refuses_the_work_is_raised_before_there_is_a_stream() -> None:
+async def test_event_stream_raises_early_error_before_response() -> None:
     async def refused() -> AsyncGenerator[Struct, None]:
         raise Conflict("Not now.")
         yield Step(0)
@@ -310,7 +310,7 @@ async def test_what_refuses_the_work_is_raised_before_there_is_a_stream() -> Non
         await start_event_stream(refused())
 
 
-async def test_while_nothing_comes_a_reader_hears_that_we_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_event_stream_yields_empty_batch_while_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "IDLE_POLL_SECONDS", 0.001)
     goes_on = asyncio.Event()
 
@@ -328,7 +328,7 @@ async def test_while_nothing_comes_a_reader_hears_that_we_are_here(monkeypatch: 
             assert came == [b'data: {"type":"step","number":1}\n\n']
 
 
-async def test_who_leaves_ends_the_work_and_waits_for_its_end() -> None:
+async def test_cancelled_event_stream_cancels_work_and_awaits_cleanup() -> None:
     ended: list[str] = []
 
     async def work() -> AsyncGenerator[Struct, None]:
@@ -351,7 +351,7 @@ async def test_who_leaves_ends_the_work_and_waits_for_its_end() -> None:
     assert ended == ["paid", "let go"]
 
 
-async def test_who_leaves_between_two_events_ends_it_too() -> None:
+async def test_closed_event_stream_closes_work_between_events() -> None:
     closed: list[bool] = []
     frames = await start_event_stream(steps(5, closed))
     await anext(frames)
@@ -359,7 +359,7 @@ async def test_who_leaves_between_two_events_ends_it_too() -> None:
     assert closed == [True]
 
 
-async def test_what_goes_wrong_is_told_as_it_is() -> None:
+async def test_event_stream_propagates_error() -> None:
     async def broken() -> AsyncGenerator[Struct, None]:
         yield Step(0)
         raise ZeroDivisionError

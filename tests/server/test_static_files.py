@@ -73,7 +73,7 @@ def is_problem_404(reply: Response) -> bool:
 
 
 @pytest.mark.parametrize("headers", [{}, NAVIGATION, OLD_BROWSER, {"Accept": "*/*"}], ids=str)
-async def test_whoever_comes_is_given_the_page(client: AsyncClient, headers: dict[str, str]) -> None:
+async def test_root_path_serves_index(client: AsyncClient, headers: dict[str, str]) -> None:
     reply = await client.get("/", headers=headers)
     assert (reply.status_code, reply.content) == (200, INDEX)
     assert reply.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -84,7 +84,7 @@ async def test_whoever_comes_is_given_the_page(client: AsyncClient, headers: dic
     "path", ["/d/dis_1", "/settings", "/d/dis_1/r/run_2", "//x", "/d/a%2Fb", "/index.html"]
 )
 @pytest.mark.parametrize("headers", [NAVIGATION, OLD_BROWSER], ids=str)
-async def test_a_path_that_a_browser_opens_is_the_page_s(
+async def test_browser_navigation_to_any_path_serves_index(
     client: AsyncClient, path: str, headers: dict[str, str]
 ) -> None:
     reply = await client.get(f"http://moot.example{path}", headers=headers)
@@ -92,18 +92,16 @@ async def test_a_path_that_a_browser_opens_is_the_page_s(
 
 
 @pytest.mark.parametrize("headers", [{}, {"Accept": "application/json"}, FETCH_HEADERS], ids=str)
-async def test_nobody_else_is_given_html_for_a_path_that_is_not_there(
-    client: AsyncClient, headers: dict[str, str]
-) -> None:
+async def test_unknown_path_returns_404_to_non_browser(client: AsyncClient, headers: dict[str, str]) -> None:
     assert is_problem_404(await client.get("/d/dis_1", headers=headers))
 
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/api", "/api/things/1/2", "/healthz/more"])
-async def test_what_the_application_begins_stays_with_it(client: AsyncClient, path: str) -> None:
+async def test_unknown_api_path_returns_404_to_browser(client: AsyncClient, path: str) -> None:
     assert is_problem_404(await client.get(path, headers=NAVIGATION))
 
 
-async def test_the_application_is_as_it_was(client: AsyncClient) -> None:
+async def test_application_routes_are_unaffected(client: AsyncClient) -> None:
     assert (await client.get("/healthz", headers=NAVIGATION)).text == "ok"
     assert (await client.get("/api/things/7", headers=NAVIGATION)).text == "7"
     assert (await client.post("/api/things")).text == "made"
@@ -111,7 +109,7 @@ async def test_the_application_is_as_it_was(client: AsyncClient) -> None:
     assert (await client.delete("/icon.svg")).status_code == 404
 
 
-async def test_files_are_given_as_what_they_are(client: AsyncClient) -> None:
+async def test_files_are_served_with_media_type_and_cache_control(client: AsyncClient) -> None:
     script = await client.get("/assets/app-1a.js")
     assert (script.content, script.headers["Content-Type"]) == (SCRIPT, "text/javascript; charset=utf-8")
     assert script.headers["Cache-Control"] == "public, max-age=31536000, immutable"
@@ -120,13 +118,13 @@ async def test_files_are_given_as_what_they_are(client: AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/assets/gone-9f.js", "/assets/", "/assets/%2e%2e/%2e%2e/pyproject.toml"])
-async def test_an_asset_that_is_not_there_is_not_the_page(client: AsyncClient, path: str) -> None:
+async def test_unknown_asset_returns_404(client: AsyncClient, path: str) -> None:
     for headers in ({}, NAVIGATION):
         assert is_problem_404(await client.get(path, headers=headers))
 
 
 @pytest.mark.parametrize("wanted", ["gzip", "br, gzip", "deflate, gzip;q=0.5", "gzip; q=1.0"])
-async def test_what_becomes_smaller_is_sent_so_to_those_who_take_it(client: AsyncClient, wanted: str) -> None:
+async def test_compressible_file_is_sent_with_gzip_when_accepted(client: AsyncClient, wanted: str) -> None:
     reply = await client.send(
         client.build_request("GET", "/", headers={"Accept-Encoding": wanted}), stream=True
     )
@@ -137,18 +135,18 @@ async def test_what_becomes_smaller_is_sent_so_to_those_who_take_it(client: Asyn
 
 
 @pytest.mark.parametrize("wanted", ["identity", "br", "gzip;q=0", "gzip; q=0.000", "x-gzip", ""])
-async def test_others_get_it_as_it_is(client: AsyncClient, wanted: str) -> None:
+async def test_file_is_sent_uncompressed_when_gzip_is_not_accepted(client: AsyncClient, wanted: str) -> None:
     reply = await client.get("/", headers={"Accept-Encoding": wanted})
     assert "Content-Encoding" not in reply.headers
     assert reply.content == INDEX
 
 
-async def test_what_does_not_become_smaller_is_sent_as_it_is(client: AsyncClient) -> None:
+async def test_incompressible_file_is_sent_uncompressed(client: AsyncClient) -> None:
     reply = await client.get("/assets/serif-2b.woff2")
     assert ("Content-Encoding" in reply.headers, reply.content) == (False, INCOMPRESSIBLE)
 
 
-async def test_whoever_has_it_is_told_that_it_is_the_same(client: AsyncClient) -> None:
+async def test_matching_etag_returns_304(client: AsyncClient) -> None:
     first = await client.get("/")
     for tags in (first.headers["ETag"], f'W/"other", {first.headers["ETag"]}'):
         again = await client.get("/d/dis_1", headers=NAVIGATION | {"If-None-Match": tags})
@@ -160,7 +158,7 @@ async def test_whoever_has_it_is_told_that_it_is_the_same(client: AsyncClient) -
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/app-1a.js"])
-async def test_head_tells_what_would_be_given(client: AsyncClient, path: str) -> None:
+async def test_head_returns_same_headers_as_get(client: AsyncClient, path: str) -> None:
     head, whole = (
         await client.head(path, headers=NO_COMPRESSION),
         await client.get(path, headers=NO_COMPRESSION),
@@ -168,7 +166,7 @@ async def test_head_tells_what_would_be_given(client: AsyncClient, path: str) ->
     assert (head.status_code, head.content, head.headers) == (200, b"", whole.headers)
 
 
-async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
+async def test_every_response_has_security_headers(client: AsyncClient) -> None:
     tag = {"If-None-Match": FILES["index.html"].etag}
     async with create_client({}) as bare:
         replies = [
@@ -183,7 +181,7 @@ async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
     assert "unsafe" not in SECURITY_HEADERS["content-security-policy"]
 
 
-async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
+async def test_missing_page_build_returns_503_with_build_command() -> None:
     async with create_client({}) as client:
         for path in ("/", "/d/dis_1"):
             reply = await client.get(path, headers=NAVIGATION)
@@ -192,7 +190,7 @@ async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
         assert (await client.get("/healthz")).text == "ok"
 
 
-async def test_another_site_may_link_to_the_page_and_not_use_its_files(client: AsyncClient) -> None:
+async def test_cross_site_navigation_is_accepted_and_embedding_rejected(client: AsyncClient) -> None:
     elsewhere = NAVIGATION | {"Sec-Fetch-Site": "cross-site"}
     assert (await client.get("/d/dis_1", headers=elsewhere)).status_code == 200
     embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
@@ -201,7 +199,7 @@ async def test_another_site_may_link_to_the_page_and_not_use_its_files(client: A
     assert (await client.get("/", headers=framed)).status_code == 403
 
 
-def test_files_are_named_by_the_paths_under_which_they_are_asked_for(tmp_path: Path) -> None:
+def test_static_files_are_keyed_by_url_path(tmp_path: Path) -> None:
     (tmp_path / "assets" / "fonts").mkdir(parents=True)
     for name in ("index.html", "icon.svg", "assets/app-1a.js", "assets/fonts/serif.woff2"):
         (tmp_path / name).write_text(name, "utf-8")
@@ -211,7 +209,7 @@ def test_files_are_named_by_the_paths_under_which_they_are_asked_for(tmp_path: P
     }
 
 
-def test_where_nothing_was_built_there_are_no_files(tmp_path: Path) -> None:
+def test_missing_or_empty_static_folder_has_no_files(tmp_path: Path) -> None:
     assert read_static_files(tmp_path) == read_static_files(tmp_path / "static") == {}
 
 
@@ -226,22 +224,22 @@ def test_where_nothing_was_built_there_are_no_files(tmp_path: Path) -> None:
         ("assets/what", DEFAULT_MEDIA_TYPE),
     ],
 )
-def test_the_name_tells_what_kind_of_file_it_is(name: str, media_type: str) -> None:
+def test_media_type_is_derived_from_file_name(name: str, media_type: str) -> None:
     assert StaticFile(name, b"").media_type == media_type
 
 
-def test_what_has_its_content_in_its_name_is_kept_and_the_rest_is_asked_for_again() -> None:
+def test_hashed_assets_are_immutable_and_other_files_revalidate() -> None:
     assert StaticFile("assets/app-1a.js", b"").cache_control == "public, max-age=31536000, immutable"
     assert StaticFile("index.html", b"").cache_control == "no-cache"
     assert StaticFile("assets.html", b"").cache_control == "no-cache"
 
 
-def test_other_content_has_another_tag() -> None:
+def test_etag_depends_on_content() -> None:
     one, same, other = (StaticFile("index.html", content) for content in (b"one", b"one", b"other"))
     assert one.etag == same.etag != other.etag
 
 
-async def test_a_file_is_zipped_once_and_that_is_kept() -> None:
+async def test_gzip_content_is_cached() -> None:
     file = StaticFile("index.html", b"<p>" * 100)
     zipped = await file.gzip_content()
     assert gzip.decompress(zipped) == file.content

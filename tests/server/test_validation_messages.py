@@ -55,17 +55,17 @@ def explain_rejection(body: Any) -> str:
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_said_in_words(body: Any, words: str) -> None:
+def test_validation_errors_are_explained_in_plain_words(body: Any, words: str) -> None:
     assert explain_rejection(body) == words
 
 
-def test_a_day_is_asked_for_as_it_is_written() -> None:
+def test_invalid_date_error_shows_expected_format() -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.convert("yesterday", date)
     assert explain_validation_error(str(caught.value), date) == "Write a day as 2026-11-15."
 
 
-def test_other_words_are_left_as_they_are() -> None:
+def test_unknown_validation_message_is_unchanged() -> None:
     assert (
         explain_validation_error("write a description, or a prompt", Body)
         == "write a description, or a prompt"

@@ -24,16 +24,16 @@ from moot.types.errors import MissingKey, OverBudget
 from moot.types.modes import AdvisorOptions
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.databases import DATABASE_KINDS
-from tests.engine.tables import MODEL_CALLER
-from tests.store.people import ANNA, create_discussion, database_with_accounts
-from tests.store.running import WORKER, create_run, register_workers
+from tests.support.accounts import ANNA, create_discussion, database_with_accounts
+from tests.support.databases import DATABASE_KINDS
+from tests.support.runs import WORKER, create_run, register_workers
+from tests.support.table_harness import MODEL_CALLER
 
 TOKEN_CALLER = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
 SAMPLE_CHARGE = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
 
 
-async def test_an_account_pays_once_and_not_more_than_it_has(database: Database) -> None:
+async def test_account_budget_guard_records_charge_once_and_enforces_budget(database: Database) -> None:
     budgets = Budgets(database)
     purse = BudgetGuards(database, ModelTasks(database, MODEL_CALLER, budgets)).guard_for(TOKEN_CALLER)
     await budgets.set_limit(ANNA, 0.5)
@@ -71,21 +71,21 @@ def make_budget_service(database: Database, budget: float | None = None) -> Budg
     return BudgetService(database, Budgets(database, budget), resolve_scripted_model)
 
 
-async def test_prices_are_those_of_the_providers(database: Database) -> None:
+async def test_forecast_uses_provider_prices(database: Database) -> None:
     found = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
     assert found.cost == found.input + found.output > 600
     free = replace(PLAN, participants=make_participants(("scripted/free",)))
     assert (await make_budget_service(database).forecast_run(CALLER, free, QUESTION, None)).cost == 0.0
 
 
-async def test_what_was_said_in_the_discussion_is_read_again(database: Database) -> None:
+async def test_forecast_counts_earlier_messages(database: Database) -> None:
     about = await create_discussion(database, ANNA, "x" * 4000)
     first = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
     later = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, about.id)
     assert later.input - first.input == 1000
 
 
-async def test_files_that_come_with_the_message_are_read(database: Database) -> None:
+async def test_forecast_counts_attached_files(database: Database) -> None:
     first = await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)
     files = Files(database)
     image = await files.store_file(ANNA, ANNA, "a.png", "image/png", "1", b"png")
@@ -97,7 +97,7 @@ async def test_files_that_come_with_the_message_are_read(database: Database) -> 
         assert full.cost - first.cost == tokens, "text is read in full"
 
 
-async def test_what_begins_is_reserved_however_small_the_cap(database: Database) -> None:
+async def test_reservation_covers_first_turn_even_with_tiny_cap(database: Database) -> None:
     rich = make_budget_service(database, 1_000_000.0)
     whole = await rich.required_reservation(CALLER, PLAN, QUESTION, None)
     assert await rich.required_reservation(CALLER, replace(PLAN, cap=1e-9), QUESTION, None) == whole
@@ -107,7 +107,7 @@ async def test_what_begins_is_reserved_however_small_the_cap(database: Database)
     assert least == first
 
 
-async def test_what_advisors_begin_with_is_reserved_and_no_more(database: Database) -> None:
+async def test_reservation_with_tiny_cap_covers_only_first_advisor_answers(database: Database) -> None:
     rich = make_budget_service(database, 1_000_000.0)
     rules = AdvisorOptions(cross_talk=True, synthesis=True)
     table = RunPlan(mode="advisors", participants=make_participants(("scripted/dear",) * 3), advisors=rules)
@@ -116,20 +116,20 @@ async def test_what_advisors_begin_with_is_reserved_and_no_more(database: Databa
     assert (await rich.required_reservation(CALLER, table, QUESTION, None) or 0.0) > 2 * (plain or 0.0)
 
 
-async def test_a_model_without_a_key_has_no_price(database: Database) -> None:
+async def test_forecast_lists_model_without_key_as_unpriced(database: Database) -> None:
     plan = replace(PLAN, participants=make_participants(("scripted/dear", "keyless/model")), mode="parallel")
     found = await make_budget_service(database).forecast_run(CALLER, plan, QUESTION, None)
     assert found.unknown == ("keyless/model",)
     assert found.cost > 0
 
 
-async def test_only_of_a_budget_something_is_due(database: Database) -> None:
+async def test_reservation_is_required_only_with_a_budget(database: Database) -> None:
     assert await make_budget_service(database).required_reservation(CALLER, PLAN, QUESTION, None) is None
     due = await make_budget_service(database, 5.0).required_reservation(CALLER, PLAN, QUESTION, None)
     assert due == (await make_budget_service(database).forecast_run(CALLER, PLAN, QUESTION, None)).cost
 
 
-async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_is_done(
+async def test_reserve_cost_reserves_rejects_or_does_nothing(
     database: Database,
 ) -> None:
     await register_workers(database, WORKER)
@@ -149,7 +149,7 @@ async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_i
         await reserved(6.0)
 
 
-async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:
+async def test_reservation_is_limited_by_max_cost(database: Database) -> None:
     table = replace(PLAN, mode="consensus", participants=make_participants(("scripted/dear",) * 3))
     capped = replace(table, cap=1000.0)
     assert (

@@ -24,10 +24,10 @@ from moot.types.discussions import Discussion
 from moot.types.errors import MissingKey
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
 from tests.store.discord.test_channels import GENERAL_BINDING
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, register_workers
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 PLAN = RunPlan(mode="consensus", participants=make_participants(("scripted/echo", "scripted/echo")))
 
@@ -97,13 +97,13 @@ async def long_discussion(harness: ChannelHarness) -> Discussion:
     return new
 
 
-async def test_who_has_no_channel_remembers_nothing(
+async def test_plan_without_channel_gets_no_memory(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     assert await harness.channel_memory.add_memory_to_plan(ANNA, long_discussion.id, PLAN) == PLAN
 
 
-async def test_a_new_discussion_knows_what_was_said_in_its_channel_and_who_spoke(
+async def test_plan_of_new_discussion_gets_channel_messages_and_people(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     plan = await harness.channel_memory.add_memory_to_plan(ANNA, "dis_new", PLAN, "100", "cleo")
@@ -116,7 +116,7 @@ async def test_a_new_discussion_knows_what_was_said_in_its_channel_and_who_spoke
     ]
 
 
-async def test_the_discussion_that_is_bound_shows_its_words_itself(
+async def test_plan_of_bound_discussion_gets_no_memory_of_itself(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     await Channels(harness.database).save_binding(replace(GENERAL_BINDING, discussion=long_discussion.id))
@@ -125,7 +125,7 @@ async def test_the_discussion_that_is_bound_shows_its_words_itself(
     assert (plan.channel, plan.memories) == ("100", {})
 
 
-async def test_a_clerk_sums_up_what_fell_out_once_for_all_who_forget_the_same(
+async def test_task_model_summarizes_forgotten_messages_once_for_all_participants(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     left = await harness.summarize_after_run(long_discussion, "scripted/clerk")
@@ -143,12 +143,14 @@ async def test_a_clerk_sums_up_what_fell_out_once_for_all_who_forget_the_same(
     assert "They counted." in plan.memories["alpha"]
 
 
-async def test_without_a_clerk_it_is_cut(harness: ChannelHarness, long_discussion: Discussion) -> None:
+async def test_summary_is_cut_text_without_task_model(
+    harness: ChannelHarness, long_discussion: Discussion
+) -> None:
     assert (await harness.summarize_after_run(long_discussion))["alpha"].words == "- ada: 0\n- ada: 1"
     assert await harness.charge_purposes() == []
 
 
-async def test_a_clerk_that_cannot_be_asked_hurts_nobody(
+async def test_summary_is_cut_text_when_task_model_is_unavailable(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     harness.resolve_error = MissingKey("There is no key.")
@@ -157,7 +159,7 @@ async def test_a_clerk_that_cannot_be_asked_hurts_nobody(
     ].words == "- ada: 0\n- ada: 1"
 
 
-async def test_what_is_too_old_is_not_summed_up_again(
+async def test_expired_summary_is_not_summarized_again(
     harness: ChannelHarness, long_discussion: Discussion
 ) -> None:
     long_ago = time.time() - SUMMARY_LIFETIME_SECONDS - 60

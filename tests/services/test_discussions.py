@@ -44,11 +44,11 @@ from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown, Usag
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
-from tests.databases import ON_BOTH_DATABASES
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, collect_notifications, wait_until
-from tests.store.people import ANNA, BERT, create_accounts
-from tests.store.running import WORKER, lease_run, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts
+from tests.support.databases import ON_BOTH_DATABASES
+from tests.support.runs import WORKER, lease_run, register_workers
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, collect_notifications, wait_until
 
 GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
 TEXT_ONLY_PROVIDER = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
@@ -165,7 +165,9 @@ NO_ROWS = {"discussion": 0, "message": 0, "run": 0, "idempotency": 0}
 ONE_DISCUSSION_ROWS = {"discussion": 1, "message": 1, "run": 1, "idempotency": 0}
 
 
-async def test_discussion_message_and_run_are_stored_and_the_run_begins(harness: DiscussionHarness) -> None:
+async def test_create_stores_discussion_message_and_run_and_starts_the_run(
+    harness: DiscussionHarness,
+) -> None:
     started = await harness.create()
     id = started.discussion.id
     assert await harness.discussions.get_discussion(ANNA, id) == started.discussion
@@ -188,7 +190,7 @@ async def test_discussion_message_and_run_are_stored_and_the_run_begins(harness:
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(harness: DiscussionHarness) -> None:
+async def test_run_starts_only_after_commit(harness: DiscussionHarness) -> None:
     seen: list[str] = []
 
     async def look(id: str) -> str:
@@ -217,17 +219,17 @@ async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(harness
         ("table " * 14, "table " * 12 + "table…"),
     ],
 )
-async def test_the_first_line_is_the_title_cut_at_a_word(
+async def test_create_uses_first_line_as_title_cut_at_a_word(
     harness: DiscussionHarness, words: str, title: str
 ) -> None:
     assert (await harness.create(words)).discussion.title == title
 
 
-async def test_a_title_that_is_given_is_kept(harness: DiscussionHarness) -> None:
+async def test_create_keeps_given_title(harness: DiscussionHarness) -> None:
     assert (await harness.create(title="Furniture")).discussion.title == "Furniture"
 
 
-async def test_the_language_is_found_in_the_first_message_and_kept(harness: DiscussionHarness) -> None:
+async def test_create_detects_language_of_first_message_and_keeps_it(harness: DiscussionHarness) -> None:
     first = await harness.create(GERMAN)
     assert first.discussion.language == "de"
     second = await harness.send_message(
@@ -237,7 +239,7 @@ async def test_the_language_is_found_in_the_first_message_and_kept(harness: Disc
     assert [(await harness.plan(started)).language for started in (first, second)] == ["de", "de"]
 
 
-async def test_a_language_that_is_given_wins(harness: DiscussionHarness) -> None:
+async def test_create_prefers_given_language(harness: DiscussionHarness) -> None:
     started = await harness.create(GERMAN, language="fr")
     assert started.discussion.language == "fr"
     assert (await harness.plan(started)).language == "fr"
@@ -247,7 +249,7 @@ async def test_a_language_that_is_given_wins(harness: DiscussionHarness) -> None
 @pytest.mark.parametrize(
     "step", ["add_discussion", "add_run", "add_message", "notify_discussion_change", "store_idempotent_reply"]
 )
-async def test_an_opening_that_fails_half_way_leaves_nothing(
+async def test_failed_create_stores_nothing(
     harness: DiscussionHarness, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with monkeypatch.context() as patch:
@@ -265,7 +267,7 @@ async def fail_step(*_: object) -> NoReturn:
 
 
 @pytest.mark.parametrize("step", ["add_run", "add_message", "store_idempotent_reply"])
-async def test_a_follow_up_that_fails_half_way_changes_nothing(
+async def test_failed_send_message_changes_nothing(
     harness: DiscussionHarness, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     started = await harness.create()
@@ -282,7 +284,7 @@ async def test_a_follow_up_that_fails_half_way_changes_nothing(
 
 
 @ON_BOTH_DATABASES
-async def test_a_project_that_is_gone_by_then_leaves_nothing(harness: DiscussionHarness) -> None:
+async def test_create_with_deleted_project_stores_nothing(harness: DiscussionHarness) -> None:
     with pytest.raises(IntegrityError):
         await harness.create(project="project_gone", key="key")
     assert await harness.count_rows() == NO_ROWS
@@ -290,7 +292,7 @@ async def test_a_project_that_is_gone_by_then_leaves_nothing(harness: Discussion
 
 
 @ON_BOTH_DATABASES
-async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(harness: DiscussionHarness) -> None:
+async def test_send_message_fails_when_discussion_is_deleted_concurrently(harness: DiscussionHarness) -> None:
     class Deleting(RunPlanner):
         async def plan_run(
             self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None
@@ -310,7 +312,7 @@ async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(harness: Dis
     assert harness.started_runs == [started.run.id]
 
 
-async def test_what_is_said_to_some_is_for_them_alone(harness: DiscussionHarness) -> None:
+async def test_message_to_some_participants_is_visible_to_them_alone(harness: DiscussionHarness) -> None:
     started = await harness.create()
     assert started.message is not None
     assert started.message.audience is None
@@ -323,7 +325,7 @@ async def test_what_is_said_to_some_is_for_them_alone(harness: DiscussionHarness
     assert [who.id for who in plan.responding_participants] == ["alpha", "gamma"]
 
 
-async def test_a_stranger_cannot_be_spoken_to(harness: DiscussionHarness) -> None:
+async def test_send_message_rejects_unknown_recipient(harness: DiscussionHarness) -> None:
     started = await harness.create()
     with pytest.raises(UsageError, match="alpha, beta, gamma"):
         await harness.send_message(started.discussion.id, "Hello?", to=("delta",))
@@ -331,7 +333,7 @@ async def test_a_stranger_cannot_be_spoken_to(harness: DiscussionHarness) -> Non
 
 
 @ON_BOTH_DATABASES
-async def test_a_follow_up_interrupts_what_is_still_being_said(harness: DiscussionHarness) -> None:
+async def test_send_message_interrupts_live_run(harness: DiscussionHarness) -> None:
     async with collect_notifications(harness.database, "moot_control") as control:
         first = await harness.create()
         await lease_run(harness.database, first.run.id)
@@ -343,7 +345,7 @@ async def test_a_follow_up_interrupts_what_is_still_being_said(harness: Discussi
     assert harness.started_runs == [first.run.id, second.run.id]
 
 
-async def test_a_run_that_is_over_or_stopped_already_is_not_interrupted(harness: DiscussionHarness) -> None:
+async def test_send_message_does_not_interrupt_ended_or_stopped_run(harness: DiscussionHarness) -> None:
     first = await harness.create()
     await harness.complete_all_runs()
     second = await harness.send_message(first.discussion.id, "And square?")
@@ -353,14 +355,14 @@ async def test_a_run_that_is_over_or_stopped_already_is_not_interrupted(harness:
     assert await harness.pending_commands(second) == RunCommands("stopped_by_user", ())
 
 
-async def test_a_follow_up_leaves_other_discussions_alone(harness: DiscussionHarness) -> None:
+async def test_send_message_does_not_interrupt_other_discussions(harness: DiscussionHarness) -> None:
     first, other = await harness.create(), await harness.create()
     await harness.send_message(first.discussion.id, "And square?")
     assert await harness.pending_commands(other) == RunCommands(None, ())
 
 
 @ON_BOTH_DATABASES
-async def test_of_follow_ups_that_come_at_once_one_is_answered(harness: DiscussionHarness) -> None:
+async def test_concurrent_messages_leave_one_run_uninterrupted(harness: DiscussionHarness) -> None:
     started = await harness.create()
     said = await asyncio.gather(*(harness.send_message(started.discussion.id, f"{n}?") for n in range(6)))
     wishes = [(await harness.pending_commands(one)).stop_reason for one in (started, *said)]
@@ -368,7 +370,7 @@ async def test_of_follow_ups_that_come_at_once_one_is_answered(harness: Discussi
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_speaks_does_not_stand_in_the_way_of_a_run_that_ends(
+async def test_send_message_does_not_deadlock_with_ending_run(
     harness: DiscussionHarness,
 ) -> None:
     """A run that ends holds its discussion first, and so does whoever interrupts it: neither waits in vain."""
@@ -395,7 +397,7 @@ async def wait_for_blocked_statement(database: Database) -> None:
 
 
 @pytest.mark.parametrize("status", ["archived", "completed"])
-async def test_a_discussion_that_was_put_away_is_active_again(
+async def test_send_message_reactivates_archived_or_completed_discussion(
     harness: DiscussionHarness, status: str
 ) -> None:
     started = await harness.create()
@@ -408,7 +410,7 @@ async def test_a_discussion_that_was_put_away_is_active_again(
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_watches_the_discussions_is_told(harness: DiscussionHarness) -> None:
+async def test_every_new_run_notifies_discussion_changes(harness: DiscussionHarness) -> None:
     async with collect_notifications(harness.database, "moot_changes") as changes:
         started = await harness.create()
         await harness.send_message(started.discussion.id, "And square?")
@@ -429,7 +431,7 @@ async def test_whoever_watches_the_discussions_is_told(harness: DiscussionHarnes
         (("alpha", "somebody-who-left"), 1),
     ],
 )
-async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
+async def test_continue_starts_after_last_speaker(
     harness: DiscussionHarness, spoke: tuple[str, ...], first: int
 ) -> None:
     started = await harness.create()
@@ -443,7 +445,7 @@ async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
     assert harness.started_runs == [started.run.id, going_on.run.id]
 
 
-async def test_a_table_goes_on_with_whoever_was_called_upon(harness: DiscussionHarness) -> None:
+async def test_continue_starts_with_requested_participant(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
     await harness.add_answer(started, "alpha")
@@ -452,7 +454,7 @@ async def test_a_table_goes_on_with_whoever_was_called_upon(harness: DiscussionH
     assert (plan.mode, plan.turns, plan.responding_participants[plan.first].id) == ("continue", 1, "gamma")
 
 
-async def test_some_answer_in_turn_while_all_hear_it(harness: DiscussionHarness) -> None:
+async def test_responders_answer_in_turn_and_message_is_visible_to_all(harness: DiscussionHarness) -> None:
     opened = await harness.create(answering=("gamma", "alpha"))
     saying = NewMessage(discussion=opened.discussion.id, message="And square?", answering=("beta",))
     said = await harness.service.send_message(CALLER, saying)
@@ -468,7 +470,7 @@ async def test_some_answer_in_turn_while_all_hear_it(harness: DiscussionHarness)
     assert opened.discussion.mode == "single"
 
 
-async def test_advisors_who_are_not_active_do_not_go_on_either(harness: DiscussionHarness) -> None:
+async def test_continue_skips_inactive_advisors(harness: DiscussionHarness) -> None:
     seats = tuple(replace(who, active=who.id != "alpha") for who in NEW_DISCUSSION.participants)
     started = await harness.create(mode="advisors", participants=seats)
     await harness.add_answer(started, "beta")
@@ -478,7 +480,7 @@ async def test_advisors_who_are_not_active_do_not_go_on_either(harness: Discussi
     assert plan.responding_participants[plan.first].id == "gamma"
 
 
-async def test_a_table_that_goes_on_is_active_again(harness: DiscussionHarness) -> None:
+async def test_continue_reactivates_archived_discussion(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
     await harness.discussions.update_discussion(ANNA, started.discussion.id, {"status": "archived"})
@@ -487,7 +489,7 @@ async def test_a_table_that_goes_on_is_active_again(harness: DiscussionHarness) 
     assert going_on.discussion.status == "active"
 
 
-async def test_a_table_that_still_speaks_does_not_go_on(harness: DiscussionHarness) -> None:
+async def test_continue_is_rejected_while_a_run_is_live(harness: DiscussionHarness) -> None:
     started = await harness.create()
     with pytest.raises(Conflict, match=f"wait for run {started.run.id}, or stop it first"):
         await harness.service.continue_(CALLER, started.discussion.id, 1)
@@ -496,7 +498,7 @@ async def test_a_table_that_still_speaks_does_not_go_on(harness: DiscussionHarne
 
 
 @ON_BOTH_DATABASES
-async def test_a_table_that_is_told_twice_at_once_goes_on_once(harness: DiscussionHarness) -> None:
+async def test_concurrent_continue_starts_one_run(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
     told = (harness.service.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
@@ -505,7 +507,7 @@ async def test_a_table_that_is_told_twice_at_once_goes_on_once(harness: Discussi
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_is_about_to_leave_takes_nothing_in(harness: DiscussionHarness) -> None:
+async def test_draining_service_rejects_new_work(harness: DiscussionHarness) -> None:
     started = await harness.create()
     await harness.complete_all_runs()
     harness.service.drain()
@@ -520,7 +522,7 @@ async def test_whoever_is_about_to_leave_takes_nothing_in(harness: DiscussionHar
     assert harness.started_runs == [started.run.id]
 
 
-async def test_nobody_speaks_in_another_tenants_discussion(harness: DiscussionHarness) -> None:
+async def test_other_tenant_cannot_send_message_or_continue(harness: DiscussionHarness) -> None:
     id = (await harness.create()).discussion.id
     for intrusion in (
         harness.service.send_message(OTHER_CALLER, NewMessage(discussion=id, message="Hello?")),
@@ -531,7 +533,7 @@ async def test_nobody_speaks_in_another_tenants_discussion(harness: DiscussionHa
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
-async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(
+async def test_repeated_request_with_same_key_returns_same_reply(
     harness: DiscussionHarness,
 ) -> None:
     opened = await harness.create(key="one")
@@ -547,7 +549,7 @@ async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(
 
 
 @ON_BOTH_DATABASES
-async def test_requests_of_one_key_that_come_at_once_are_one(harness: DiscussionHarness) -> None:
+async def test_concurrent_requests_with_same_key_are_executed_once(harness: DiscussionHarness) -> None:
     opened = await asyncio.gather(*(harness.create(key="one") for _ in range(4)))
     assert opened == [opened[0]] * 4
     said = await asyncio.gather(
@@ -558,7 +560,7 @@ async def test_requests_of_one_key_that_come_at_once_are_one(harness: Discussion
     assert harness.started_runs == [opened[0].run.id, said[0].run.id]
 
 
-async def test_a_key_is_for_one_request(harness: DiscussionHarness) -> None:
+async def test_key_is_rejected_for_different_request(harness: DiscussionHarness) -> None:
     opened = await harness.create(key="key")
     id = opened.discussion.id
     for other in (
@@ -573,7 +575,7 @@ async def test_a_key_is_for_one_request(harness: DiscussionHarness) -> None:
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS | {"idempotency": 1}
 
 
-async def test_keys_are_each_tenants_own(harness: DiscussionHarness) -> None:
+async def test_keys_belong_to_their_tenant(harness: DiscussionHarness) -> None:
     mine = await harness.create(key="key")
     theirs = await harness.service.create(OTHER_CALLER, NEW_DISCUSSION, "key")
     assert theirs.discussion.id != mine.discussion.id
@@ -581,7 +583,7 @@ async def test_keys_are_each_tenants_own(harness: DiscussionHarness) -> None:
     assert await harness.discussions.get_discussion(BERT, theirs.discussion.id) == theirs.discussion
 
 
-async def test_files_come_with_the_message_that_names_them(harness: DiscussionHarness) -> None:
+async def test_message_stores_its_files_without_duplicates(harness: DiscussionHarness) -> None:
     one, two = await harness.store_file(), await harness.store_file(b"more")
     started = await harness.create(files=(one, two, one))
     assert started.message is not None
@@ -594,7 +596,7 @@ async def test_files_come_with_the_message_that_names_them(harness: DiscussionHa
     assert stored[-1] == said.message
 
 
-async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(harness: DiscussionHarness) -> None:
+async def test_unknown_file_is_rejected_and_nothing_is_stored(harness: DiscussionHarness) -> None:
     mine, hers = await harness.store_file(), await harness.store_file(owner=BERT)
     for wrong in (hers, "file_none"):
         with pytest.raises(NotFound, match=rf"^files\[1\]: There is no file '{wrong}'"):
@@ -603,7 +605,7 @@ async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(harness: 
 
 
 @ON_BOTH_DATABASES
-async def test_a_file_that_goes_while_it_is_attached_is_not_attached(harness: DiscussionHarness) -> None:
+async def test_file_deleted_during_send_is_rejected(harness: DiscussionHarness) -> None:
     id = await harness.store_file()
 
     class Deleting(Attachments):
@@ -618,7 +620,7 @@ async def test_a_file_that_goes_while_it_is_attached_is_not_attached(harness: Di
     assert harness.started_runs == []
 
 
-async def test_who_is_spoken_to_and_cannot_read_a_file_is_named_before_anything_is_stored(
+async def test_create_and_send_message_reject_file_that_recipient_cannot_read(
     harness: DiscussionHarness,
 ) -> None:
     picture = await harness.store_file(b"\x89PNG\r\n\x1a\n", "image/png")
@@ -641,14 +643,14 @@ async def create_and_wait_for_title(harness: DiscussionHarness, **fields: Any) -
     return (await harness.discussions.get_discussion(ANNA, started.discussion.id)).title
 
 
-async def test_a_clerk_finds_a_title_where_none_is_given(harness: DiscussionHarness) -> None:
+async def test_task_model_generates_title_when_none_is_given(harness: DiscussionHarness) -> None:
     assert await create_and_wait_for_title(harness, clerk="scripted/clerk") == "Tables and chairs"
     assert await create_and_wait_for_title(harness, clerk="scripted/clerk", title="Mine") == "Mine"
     assert await create_and_wait_for_title(harness) == "Why are tables round?"
     assert len(harness.provider.requests) == 1
 
 
-async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one(
+async def test_task_model_of_settings_is_the_default(
     harness: DiscussionHarness,
 ) -> None:
     harness.task_model = "scripted/clerk"
@@ -658,7 +660,7 @@ async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one
     await wait_until(lambda: not harness.title_generator._tasks)
 
 
-async def test_a_request_that_comes_twice_has_its_title_found_once(harness: DiscussionHarness) -> None:
+async def test_repeated_request_generates_title_once(harness: DiscussionHarness) -> None:
     for _ in range(2):
         assert (
             await create_and_wait_for_title(harness, key="once", clerk="scripted/clerk")
@@ -688,7 +690,7 @@ async def list_reservations(harness: DiscussionHarness) -> list[tuple[str | None
         return [(row.account, row.reserved) for row in rows]
 
 
-async def test_what_a_run_will_cost_is_reserved_with_it(harness: DiscussionHarness) -> None:
+async def test_new_run_reserves_its_estimated_cost(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 5.0)
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     await hall.send_message(CALLER, NewMessage(discussion=started.discussion.id, message="And square ones?"))
@@ -699,7 +701,7 @@ async def test_what_a_run_will_cost_is_reserved_with_it(harness: DiscussionHarne
     assert 0.6 < first < second, "the second reads more"
 
 
-async def test_more_is_reserved_for_a_message_with_files(harness: DiscussionHarness) -> None:
+async def test_attached_files_increase_the_reservation(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 10.0)
     file = await harness.store_file(b"x" * 4000)  # a thousand tokens
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
@@ -714,7 +716,7 @@ async def test_more_is_reserved_for_a_message_with_files(harness: DiscussionHarn
 
 
 @ON_BOTH_DATABASES
-async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(harness: DiscussionHarness) -> None:
+async def test_create_over_budget_is_rejected_and_stores_nothing(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 1.0)
     await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget, match="re-up"):
@@ -726,7 +728,7 @@ async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(harness: Di
 
 
 @ON_BOTH_DATABASES
-async def test_a_rush_on_the_budget_begins_no_more_than_there_is_money_for(
+async def test_concurrent_creates_start_no_more_runs_than_budget_allows(
     harness: DiscussionHarness,
 ) -> None:
     hall = make_service_with_budget(harness, 1.0)  # enough for one
@@ -740,7 +742,7 @@ async def test_a_rush_on_the_budget_begins_no_more_than_there_is_money_for(
     assert await harness.count_rows() == ONE_DISCUSSION_ROWS
 
 
-async def test_a_message_over_the_budget_interrupts_nobody(harness: DiscussionHarness) -> None:
+async def test_message_over_budget_does_not_interrupt_live_run(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 1.0)
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION)
     with pytest.raises(OverBudget):
@@ -750,13 +752,13 @@ async def test_a_message_over_the_budget_interrupts_nobody(harness: DiscussionHa
     assert (await harness.pending_commands(started)).stop_reason is None
 
 
-async def test_a_request_that_was_done_is_answered_again_whatever_is_left(harness: DiscussionHarness) -> None:
+async def test_repeated_request_with_same_key_needs_no_budget(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 1.0)
     started = await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")
     assert (await hall.create(CALLER, EXPENSIVE_DISCUSSION, "once")).run.id == started.run.id
 
 
-async def test_a_run_reserves_no_more_than_its_cap(harness: DiscussionHarness) -> None:
+async def test_reservation_is_limited_by_max_cost(harness: DiscussionHarness) -> None:
     hall = make_service_with_budget(harness, 4.0)
     rounds = replace(
         EXPENSIVE_DISCUSSION,
@@ -770,7 +772,7 @@ async def test_a_run_reserves_no_more_than_its_cap(harness: DiscussionHarness) -
     assert (await harness.plan(started)).cap == 1.5
 
 
-async def test_without_a_budget_nothing_is_reserved(harness: DiscussionHarness) -> None:
+async def test_run_without_budget_reserves_nothing(harness: DiscussionHarness) -> None:
     await make_service_with_budget(harness, None).create(CALLER, EXPENSIVE_DISCUSSION)
     ((_, reserved),) = await list_reservations(harness)
     assert reserved is None

@@ -34,7 +34,7 @@ def renderer() -> Iterator[ImageRenderer]:
         yield painter
 
 
-async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_dies(
+async def test_render_png_equals_direct_rendering_and_survives_worker_death(
     renderer: ImageRenderer,
 ) -> None:
     assert await renderer.render_png(BOARD) == render_png(BOARD)
@@ -45,7 +45,7 @@ async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_d
     assert list(again) == [render_png(BOARD), render_png(EMPTY_BOARD)]
 
 
-async def test_what_takes_too_long_is_refused_and_the_next_picture_is_painted(
+async def test_render_png_timeout_is_rejected_and_next_call_succeeds(
     renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as hurried:
@@ -55,7 +55,9 @@ async def test_what_takes_too_long_is_refused_and_the_next_picture_is_painted(
     assert await renderer.render_png(BOARD) == render_png(BOARD)
 
 
-async def test_not_everybody_can_wait(renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_render_png_rejects_too_many_waiting_requests(
+    renderer: ImageRenderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(image_renderer, "MAX_WAITING", 1)
     painted, refused = await asyncio.gather(
         renderer.render_png(BOARD), renderer.render_png(BOARD), return_exceptions=True
@@ -82,7 +84,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_painter_ends_with_the_server_that_was_killed(tmp_path: Path) -> None:
+def test_render_worker_exits_with_killed_server(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(KILLED_SERVER_SCRIPT)
     ended = subprocess.run(  # noqa: S603 - our own words
         [sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True, timeout=120, check=False

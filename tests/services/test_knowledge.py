@@ -28,8 +28,8 @@ from moot.types.chunks import Text
 from moot.types.errors import Conflict, MissingKey, NotFound, OverBudget, ProviderError
 from moot.types.projects import Project, ProjectDraft
 from moot.types.requests import ModelRequest
-from tests.databases import SLOW_ON_POSTGRES
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
@@ -127,7 +127,7 @@ async def message_ids(database: Database, discussion: str) -> list[str]:
     return [message.id for message in await Discussions(database).list_messages(discussion)]
 
 
-async def test_an_export_keeps_what_the_model_found(
+async def test_export_stores_insights_found_by_model(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     reader = models.add_model("reader", EXPORT_ANSWER)
@@ -147,7 +147,7 @@ async def test_an_export_keeps_what_the_model_found(
     assert (stored.summary, stored.usefulness) == (EXPORT_ANSWER["summary"], 0.7)
 
 
-async def test_the_model_reads_what_was_said_under_labels(
+async def test_export_prompt_labels_messages(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     about = await create_discussion(
@@ -159,7 +159,7 @@ async def test_the_model_reads_what_was_said_under_labels(
     assert models.requests[0].json_schema is not None
 
 
-async def test_exporting_again_replaces(
+async def test_export_replaces_previous_insights(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     about = await create_discussion(
@@ -172,7 +172,7 @@ async def test_exporting_again_replaces(
 
 
 @pytest.mark.parametrize("paired", [1, 2, -1])
-async def test_a_pair_that_does_not_exist_is_none(
+async def test_insight_with_unknown_pair_has_none(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, paired: int
 ) -> None:
     reader = models.add_model(
@@ -183,7 +183,7 @@ async def test_a_pair_that_does_not_exist_is_none(
     assert cure.paired is None
 
 
-async def test_the_model_is_the_one_named_else_the_discussions_own(
+async def test_export_uses_given_model_or_discussion_model(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     about = await create_discussion(
@@ -196,7 +196,7 @@ async def test_the_model_is_the_one_named_else_the_discussions_own(
     assert (await knowledge.export_insights(CALLER, about.id)).model == other
 
 
-async def test_a_model_that_cannot_answer_leaves_everything_as_it_was(
+async def test_failed_export_keeps_previous_insights(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     about = await create_discussion(
@@ -209,7 +209,7 @@ async def test_a_model_that_cannot_answer_leaves_everything_as_it_was(
     assert await Insights(database).discussion_insights(ANNA, about.id) == before.insights
 
 
-async def test_what_cannot_be_exported(
+async def test_export_rejects_empty_and_foreign_discussions(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     silent = await create_discussion(database, ANNA)
@@ -223,7 +223,7 @@ async def test_what_cannot_be_exported(
     assert models.requests == []
 
 
-async def test_a_long_discussion_is_cut_to_what_fits(
+async def test_export_shortens_long_discussion(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider
 ) -> None:
     about = await create_discussion(
@@ -234,7 +234,7 @@ async def test_a_long_discussion_is_cut_to_what_fits(
     assert models.prompt_text().startswith("This discussion is long.")
 
 
-async def test_a_consolidation_finds_patterns_over_a_project(
+async def test_consolidation_finds_patterns_of_project(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     about = await create_discussion(
@@ -259,7 +259,7 @@ async def test_a_consolidation_finds_patterns_over_a_project(
     assert "d1 A table: Tables wobble; wedges help." in models.prompt_text()
 
 
-async def test_a_consolidation_asks_the_model_of_the_newest_discussion(
+async def test_consolidation_uses_model_of_newest_discussion(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     old = await create_discussion(
@@ -275,7 +275,7 @@ async def test_a_consolidation_asks_the_model_of_the_newest_discussion(
     assert (await knowledge.consolidate_patterns(CALLER, sample_project.id)).consolidation.model == newest
 
 
-async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
+async def test_failed_consolidation_is_recorded_and_last_completed_stays_current(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     about = await create_discussion(
@@ -300,7 +300,7 @@ async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
     assert "Key rejected" in (found.newest.fault or "")
 
 
-async def test_a_consolidation_runs_until_it_is_through(
+async def test_consolidation_is_running_until_done_and_failed_when_cancelled(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     about = await create_discussion(
@@ -329,7 +329,7 @@ async def test_a_consolidation_runs_until_it_is_through(
     )
 
 
-async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
+async def test_internal_error_marks_consolidation_as_failed(
     database: Database,
     knowledge: KnowledgeService,
     models: RecordingProvider,
@@ -357,7 +357,7 @@ async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
     assert "A mistake in Moot itself" in (newest.fault or "")
 
 
-async def test_a_project_that_went_meanwhile_hides_no_reason(
+async def test_project_deleted_during_consolidation_does_not_hide_cancellation(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     about = await create_discussion(
@@ -380,13 +380,13 @@ async def test_a_project_that_went_meanwhile_hides_no_reason(
         await running
 
 
-def test_nobody_is_taken_for_dead_who_is_only_slow() -> None:
+def test_abandoned_threshold_exceeds_longest_consolidation() -> None:
     asks, models = 2, 3
     longest = asks * models * MAX_ATTEMPTS * (Limits().total + MAX_WAIT_SECONDS)
     assert 2 * longest < ABANDONED_AFTER_SECONDS
 
 
-async def test_what_cannot_be_consolidated(
+async def test_consolidation_rejects_project_without_insights_and_other_tenant(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     await create_discussion(database, ANNA, "Hello", project=sample_project.id)
@@ -402,7 +402,7 @@ async def test_what_cannot_be_consolidated(
     assert models.requests == []
 
 
-async def test_insights_are_found_by_their_words(
+async def test_search_finds_insights_by_words(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     about = await create_discussion(
@@ -422,7 +422,7 @@ async def cost_by_purpose(database: Database) -> dict[str | None, float]:
     return {row.key: row.cost for row in rows}
 
 
-async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
+async def test_model_calls_are_charged_to_caller_even_when_they_fail(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     reader = models.add_model("reader", EXPORT_ANSWER, price=1)
@@ -443,7 +443,7 @@ async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
     assert (in_discussion.key, nowhere.key) == (about.id, None)
 
 
-async def test_when_the_budget_is_spent_nothing_is_asked(
+async def test_spent_budget_rejects_export_and_consolidation(
     database: Database, knowledge: KnowledgeService, models: RecordingProvider, sample_project: Project
 ) -> None:
     dear = models.add_model("dear", EXPORT_ANSWER, price=1_000_000)

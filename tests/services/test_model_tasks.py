@@ -24,8 +24,8 @@ from moot.types.billing import Payer, SpendingItem
 from moot.types.errors import OverBudget
 from moot.types.events import Event, TextDelta, TurnEnded
 from moot.types.requests import ModelRequest, user_message
-from tests.databases import SLOW_ON_POSTGRES
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
 
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
 REQUEST = ModelRequest(model="", messages=(user_message("How many legs has a table?"),))
@@ -82,7 +82,7 @@ class ModelTaskHarness:
         return row
 
 
-async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None:
+async def test_structured_task_is_charged_to_payer(database: Database) -> None:
     desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN))
     answer = await desk.run_structured_task()
     paid = await desk.title_spending()
@@ -91,9 +91,7 @@ async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None
 
 
 @pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk": 2}])
-async def test_an_answer_that_is_of_no_use_is_charged_too(
-    database: Database, script: dict[str, object]
-) -> None:
+async def test_unusable_answer_is_charged(database: Database, script: dict[str, object]) -> None:
     desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
     answer = await desk.run_structured_task()
     assert answer.value is None
@@ -101,7 +99,7 @@ async def test_an_answer_that_is_of_no_use_is_charged_too(
     assert answer.cost
 
 
-async def test_whoever_leaves_meanwhile_pays_for_what_was_said(database: Database) -> None:
+async def test_cancelled_task_is_charged_for_generated_text(database: Database) -> None:
     model = CountingModel(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model)
     asking = asyncio.create_task(desk.run_structured_task())
@@ -114,7 +112,7 @@ async def test_whoever_leaves_meanwhile_pays_for_what_was_said(database: Databas
     assert (await desk.title_spending()).cost > 0
 
 
-async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
+async def test_concurrent_tasks_check_budget_one_after_the_other(database: Database) -> None:
     model = CountingModel(answer='{"legs": 4}', pace=0.01, price=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model, budget=1.0)
     tried = await asyncio.gather(*(desk.run_structured_task() for _ in range(10)), return_exceptions=True)
@@ -122,7 +120,7 @@ async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Databa
     assert model.calls == 1
 
 
-async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Database) -> None:
+async def test_error_before_the_call_releases_account_lock(database: Database) -> None:
     desk = ModelTaskHarness(database, CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN), budget=1.0)
     with pytest.raises(ZeroDivisionError):
         async with desk.model_tasks.within_budget(ANNA):
@@ -131,9 +129,7 @@ async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Da
 
 
 @pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
-async def test_plain_words_are_charged_whatever_comes_of_them(
-    database: Database, script: dict[str, object]
-) -> None:
+async def test_text_task_is_charged_even_when_it_fails(database: Database, script: dict[str, object]) -> None:
     desk = ModelTaskHarness(database, CountingModel(price=DOLLAR_PER_TOKEN, **script))
     ended = await desk.run_text_task()
     paid = await desk.title_spending()
@@ -141,7 +137,7 @@ async def test_plain_words_are_charged_whatever_comes_of_them(
     assert ended.cost
 
 
-async def test_what_was_said_before_a_stop_is_charged(database: Database) -> None:
+async def test_stopped_text_task_is_charged(database: Database) -> None:
     model, stop = (
         CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN),
         StopSignal(),
@@ -156,7 +152,7 @@ async def test_what_was_said_before_a_stop_is_charged(database: Database) -> Non
     assert (await desk.title_spending()).cost > 0
 
 
-async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None:
+async def test_spent_budget_rejects_text_task(database: Database) -> None:
     model = CountingModel(answer="Four.", price=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model, budget=1.0)
     await desk.run_text_task()
@@ -167,7 +163,7 @@ async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None
     assert (await desk.run_text_task(payer=of_nobody)).status == "completed", "only an account has a budget"
 
 
-async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(database: Database) -> None:
+async def test_streamed_text_task_is_charged_when_cancelled(database: Database) -> None:
     desk = ModelTaskHarness(
         database, CountingModel(answer="On and on", fault="endless", pace=0.01, price=DOLLAR_PER_TOKEN)
     )
@@ -186,7 +182,7 @@ async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(databas
     assert (await desk.title_spending()).cost > 0
 
 
-async def test_an_answer_that_does_not_pass_a_check_is_asked_for_again(database: Database) -> None:
+async def test_answer_rejected_by_check_is_requested_again_and_charged_once(database: Database) -> None:
     model = CountingModel(answer='{"legs": 4}', price=DOLLAR_PER_TOKEN)
     desk = ModelTaskHarness(database, model)
     chain = [ResolvedModel("scripted/m", model, "m", KeyRing(()))]

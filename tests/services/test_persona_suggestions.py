@@ -18,10 +18,10 @@ from moot.services.persona_suggestions import (
 )
 from moot.types.errors import MissingKey, ProviderError, UsageError
 from moot.types.personas import CATEGORIES, PersonaDraft, SituationAnswer
-from tests.databases import SLOW_ON_POSTGRES
 from tests.prompts.tasks.test_persona_suggestions import make_proposal
-from tests.server.trying import CALLER, EvaluationApp, create_evaluation_app
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import CALLER, EvaluationApp, create_evaluation_app
 
 TASK_MODEL = "scripted/clerk"
 EIGHT_PROPOSALS = [make_proposal(f"Voice {place}", CATEGORIES[place // 2]) for place in range(8)]
@@ -47,7 +47,7 @@ def suggested_names(events: list[SuggestionEvent]) -> list[str]:
     return [event.proposal.name for event in events if isinstance(event, PersonaSuggested)]
 
 
-async def test_eight_are_proposed_and_paid_for(harness: EvaluationApp) -> None:
+async def test_suggestions_are_streamed_and_charged(harness: EvaluationApp) -> None:
     harness.models.queue_answers("clerk", EIGHT_PROPOSALS)
     events = await collect_suggestions(harness, SituationAnswer(question="Since when?", answer="A year."))
     assert isinstance(events[0], SuggestionsStarted)
@@ -59,7 +59,7 @@ async def test_eight_are_proposed_and_paid_for(harness: EvaluationApp) -> None:
     assert "A year." in last_user_text(harness.models.requests[0])
 
 
-async def test_each_is_told_as_soon_as_it_is_written(harness: EvaluationApp) -> None:
+async def test_suggestion_is_sent_as_soon_as_it_is_complete(harness: EvaluationApp) -> None:
     """The model never comes to an end: what it wrote until then is told all the same."""
     first = msgspec.json.encode(EIGHT_PROPOSALS[:2]).decode()[:-1]
     harness.models.scripts.by_name["clerk"] = Script(answer=f"{first}, ", fault="endless", pace=0.01, chunk=5)
@@ -71,7 +71,7 @@ async def test_each_is_told_as_soon_as_it_is_written(harness: EvaluationApp) -> 
     assert (await harness.usage_by_purpose())["perspective"]["calls"] == 1, "what was said is paid"
 
 
-async def test_what_is_there_already_comes_twice_or_does_not_fit_is_left_out(harness: EvaluationApp) -> None:
+async def test_existing_duplicate_and_invalid_suggestions_are_rejected(harness: EvaluationApp) -> None:
     await harness.services.personas.create_persona(
         ANNA, PersonaDraft(name="Hypatia", description="You teach.")
     )
@@ -93,7 +93,7 @@ async def test_what_is_there_already_comes_twice_or_does_not_fit_is_left_out(har
 
 
 @pytest.mark.parametrize("around", ["{}", "Here you are:\n```json\n{}\n```\nEnjoy."])
-async def test_words_around_the_array_do_no_harm(harness: EvaluationApp, around: str) -> None:
+async def test_text_around_the_array_is_ignored(harness: EvaluationApp, around: str) -> None:
     harness.models.queue_answers("clerk", around.replace("{}", msgspec.json.encode(EIGHT_PROPOSALS).decode()))
     assert len(suggested_names(await collect_suggestions(harness))) == 8
 
@@ -111,7 +111,7 @@ async def test_words_around_the_array_do_no_harm(harness: EvaluationApp, around:
         ),
     ],
 )
-async def test_a_model_that_fails_says_so_at_the_end(
+async def test_model_failure_is_reported_in_final_event(
     harness: EvaluationApp, script: Script, words: str
 ) -> None:
     harness.models.scripts.by_name["clerk"] = replace(script)
@@ -120,7 +120,7 @@ async def test_a_model_that_fails_says_so_at_the_end(
     assert words in done.message
 
 
-async def test_questions_are_three_at_most(harness: EvaluationApp) -> None:
+async def test_ask_questions_accepts_at_most_three(harness: EvaluationApp) -> None:
     harness.models.queue_answers("clerk", {"questions": ["Since when?", "What binds you?"]})
     asked = await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
     assert asked.questions == ("Since when?", "What binds you?")
@@ -129,7 +129,7 @@ async def test_questions_are_three_at_most(harness: EvaluationApp) -> None:
         await harness.services.persona_suggestions.ask_questions(CALLER, "I want to move.", TASK_MODEL)
 
 
-async def test_a_model_that_cannot_be_asked_is_refused_before_it_begins(harness: EvaluationApp) -> None:
+async def test_unavailable_model_is_rejected_before_streaming(harness: EvaluationApp) -> None:
     async def first(model: str) -> Any:
         return await anext(
             harness.services.persona_suggestions.suggest_personas(CALLER, "I want to move.", (), model)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moot.types.errors import NotFound
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import EvaluationApp, create_evaluation_app
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import EvaluationApp, create_evaluation_app
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
@@ -20,7 +20,7 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield room
 
 
-async def test_it_is_what_was_there_then(harness: EvaluationApp) -> None:
+async def test_replay_prompt_builds_the_original_request(harness: EvaluationApp) -> None:
     message = await harness.record_answer(persona="shipped_sceptic")
     told = await harness.services.prompt_replay.replay_prompt(ANNA, message)
     request = told.build_request()
@@ -28,7 +28,7 @@ async def test_it_is_what_was_there_then(harness: EvaluationApp) -> None:
     assert request.system.startswith("You are the sceptic.")
 
 
-async def test_another_part_takes_the_place_of_the_persona_and_of_nothing_else(
+async def test_replay_with_other_persona_replaces_only_the_persona(
     harness: EvaluationApp,
 ) -> None:
     plain = await harness.services.prompt_replay.replay_prompt(ANNA, await harness.record_answer())
@@ -39,7 +39,7 @@ async def test_another_part_takes_the_place_of_the_persona_and_of_nothing_else(
     assert played.build_request("You are brief.") == plain.build_request("You are brief.")
 
 
-async def test_what_is_no_turn_was_told_nothing(harness: EvaluationApp) -> None:
+async def test_replay_prompt_rejects_message_that_is_no_turn(harness: EvaluationApp) -> None:
     message = await harness.record_answer()
     run = await harness.services.runs.get_run(ANNA, message.run or "")
     asked = await harness.services.discussions.find_message(ANNA, run.message or "")

@@ -28,9 +28,9 @@ from moot.types.accounts import Caller
 from moot.types.discussions import Run
 from moot.types.errors import Conflict, NotFound, OverBudget, ShuttingDown
 from moot.types.model_info import ModelLimits, TokenCount
-from tests.databases import ON_BOTH_DATABASES
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.databases import ON_BOTH_DATABASES
+from tests.support.runs import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 PRICED_PROVIDER = ScriptedProvider(
@@ -94,7 +94,7 @@ async def make_harness(database: Database, budget: float | None = None) -> Retry
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: Database) -> None:
+async def test_retry_restarts_ended_run_with_next_revision(database: Database) -> None:
     here = await make_harness(database)
     failed = await here.create_failed_run()
     again = await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/other")
@@ -103,7 +103,7 @@ async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: 
     assert (await Runs(database).get_plan(failed.id)).participants[0].model == "scripted/other"
 
 
-async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
+async def test_retry_with_other_model_uses_its_token_rate(database: Database) -> None:
     here = await make_harness(database)
     await TokenRates(database).add_counts({"scripted/other": TokenCount(200_000, 100_000)})
     failed = await here.create_failed_run()
@@ -113,7 +113,7 @@ async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
+async def test_retry_of_live_run_does_not_start_it_again(database: Database) -> None:
     here = await make_harness(database)
     failed = await here.create_failed_run(ended=False)
     again = await here.retry_service.retry_run(CALLER, failed.id)
@@ -121,7 +121,7 @@ async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
 
 
 @ON_BOTH_DATABASES
-async def test_another_try_is_reserved_of_the_budget_or_refused(database: Database) -> None:
+async def test_retry_reserves_budget_or_is_rejected(database: Database) -> None:
     here = await make_harness(database, budget=1.0)
     one, two = await here.create_failed_run(), await here.create_failed_run()
     await here.retry_service.retry_run(CALLER, one.id)
@@ -136,7 +136,7 @@ async def test_another_try_is_reserved_of_the_budget_or_refused(database: Databa
     assert here.started_runs == [(one.id, 1)]
 
 
-async def test_what_was_reserved_for_the_first_try_is_free_again(database: Database) -> None:
+async def test_retry_releases_previous_reservation(database: Database) -> None:
     here = await make_harness(database, budget=1.0)
     failed = await here.create_failed_run()
     async with database.write() as connection:
@@ -147,7 +147,7 @@ async def test_what_was_reserved_for_the_first_try_is_free_again(database: Datab
     assert reserved < 0.9
 
 
-async def test_the_model_that_is_asked_is_the_one_that_is_paid_for(database: Database) -> None:
+async def test_retry_cost_is_estimated_for_the_new_model(database: Database) -> None:
     here = await make_harness(database, budget=0.1)
     here.is_free = True
     failed = await here.create_failed_run()
@@ -156,7 +156,7 @@ async def test_the_model_that_is_asked_is_the_one_that_is_paid_for(database: Dat
     await here.retry_service.retry_run(CALLER, failed.id, "alpha", "scripted/echo")
 
 
-async def test_what_cannot_be_tried_again_is_refused_with_words(database: Database) -> None:
+async def test_retry_rejects_unknown_participant_other_tenant_and_completed_run(database: Database) -> None:
     here = await make_harness(database)
     failed = await here.create_failed_run()
     with pytest.raises(NotFound, match="omega"):
@@ -170,7 +170,7 @@ async def test_what_cannot_be_tried_again_is_refused_with_words(database: Databa
         await here.retry_service.retry_run(CALLER, failed.id)
 
 
-async def test_a_server_that_is_ending_takes_nothing_up_again(database: Database) -> None:
+async def test_retry_is_rejected_while_draining(database: Database) -> None:
     here = await make_harness(database)
     failed = await here.create_failed_run()
     here.discussion_service.drain()

@@ -16,7 +16,7 @@ from moot.types.participants import Participant
 from moot.types.personas import Persona, PersonaDraft
 from moot.types.projects import PostDraft, Project, ProjectDraft
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 BETA = Participant("beta", "Beta", "scripted/steady", temperature=0.5)
@@ -92,20 +92,20 @@ async def harness(database: Database) -> PlannerHarness:
     return PlannerHarness(database)
 
 
-async def test_a_plan_is_what_the_discussion_is_set_up_as(harness: PlannerHarness) -> None:
+async def test_plan_copies_settings_of_discussion(harness: PlannerHarness) -> None:
     assert await harness.plan_run(make_discussion()) == RunPlan(
         mode="consensus", participants=(ALPHA, BETA), language="de", rounds=3
     )
 
 
-async def test_a_participant_plays_its_own_part(harness: PlannerHarness) -> None:
+async def test_plan_uses_persona_of_participant(harness: PlannerHarness) -> None:
     cook = await harness.create_cook_persona()
     plan = await harness.plan_run(make_discussion(with_persona(ALPHA, cook.id), BETA))
     assert plan.personas == {"alpha": persona_prompt(cook)}
     assert [who.persona for who in plan.participants] == [cook.id, None]
 
 
-async def test_who_has_no_part_of_its_own_plays_the_discussions(harness: PlannerHarness) -> None:
+async def test_plan_falls_back_to_persona_of_discussion(harness: PlannerHarness) -> None:
     cook = await harness.create_cook_persona()
     plan = await harness.plan_run(
         make_discussion(with_persona(ALPHA, "shipped_sceptic"), BETA, persona=cook.id)
@@ -114,12 +114,12 @@ async def test_who_has_no_part_of_its_own_plays_the_discussions(harness: Planner
     assert [who.persona for who in plan.participants] == ["shipped_sceptic", cook.id]
 
 
-async def test_two_may_play_the_same_part(harness: PlannerHarness) -> None:
+async def test_participants_may_share_a_persona(harness: PlannerHarness) -> None:
     plan = await harness.plan_run(make_discussion(persona="shipped_sceptic"))
     assert plan.personas == {"alpha": "Doubt everything.", "beta": "Doubt everything."}
 
 
-async def test_a_persona_that_was_deleted_is_left_out(harness: PlannerHarness) -> None:
+async def test_deleted_persona_is_left_out(harness: PlannerHarness) -> None:
     cook = await harness.create_cook_persona()
     await harness.personas.delete_persona(ANNA, cook.id)
     plan = await harness.plan_run(
@@ -128,13 +128,13 @@ async def test_a_persona_that_was_deleted_is_left_out(harness: PlannerHarness) -
     assert plan.personas == {"beta": "Doubt everything."}
 
 
-async def test_another_tenants_persona_and_project_are_as_good_as_deleted(harness: PlannerHarness) -> None:
+async def test_persona_and_project_of_other_tenant_are_left_out(harness: PlannerHarness) -> None:
     cook, project = await harness.create_cook_persona(), await harness.create_sample_project()
     plan = await harness.plan_run(make_discussion(persona=cook.id, project=project.id), tenant=BERT)
     assert (plan.personas, plan.project) == ({}, "")
 
 
-async def test_the_project_is_described_as_it_is_now(harness: PlannerHarness) -> None:
+async def test_plan_describes_current_project(harness: PlannerHarness) -> None:
     project = await harness.create_sample_project()
     await harness.projects.add_post(
         ANNA, project.id, PostDraft(title="Round is the new square", published=True)
@@ -144,19 +144,19 @@ async def test_the_project_is_described_as_it_is_now(harness: PlannerHarness) ->
     assert "Round is the new square" in plan.project
 
 
-async def test_a_project_that_was_deleted_is_left_out(harness: PlannerHarness) -> None:
+async def test_deleted_project_is_left_out(harness: PlannerHarness) -> None:
     project = await harness.create_sample_project()
     await harness.projects.delete_project(ANNA, project.id)
     assert (await harness.plan_run(make_discussion(project=project.id))).project == ""
 
 
-async def test_the_discussions_model_is_asked_instead_of_everybodys_own(harness: PlannerHarness) -> None:
+async def test_discussion_model_overrides_participant_models(harness: PlannerHarness) -> None:
     plan = await harness.plan_run(make_discussion(model="scripted/slow"))
     assert [who.model for who in plan.participants] == ["scripted/slow", "scripted/slow"]
     assert [(who.name, who.temperature) for who in plan.participants] == [("Alpha", None), ("Beta", 0.5)]
 
 
-async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(harness: PlannerHarness) -> None:
+async def test_recipients_limit_who_speaks_but_not_participants(harness: PlannerHarness) -> None:
     plan = await harness.plan_run(make_discussion(), to=("beta",))
     assert plan.to == ("beta",)
     assert [who.id for who in plan.participants] == ["alpha", "beta"]
@@ -164,14 +164,12 @@ async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(harness: P
 
 
 @pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
-async def test_whoever_does_not_sit_here_cannot_be_spoken_to(
-    harness: PlannerHarness, to: tuple[str, ...]
-) -> None:
+async def test_unknown_recipient_is_rejected(harness: PlannerHarness, to: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
         await harness.plan_run(make_discussion(), to=to)
 
 
-async def test_what_is_known_of_the_models_is_fixed_with_the_plan(harness: PlannerHarness) -> None:
+async def test_plan_fixes_model_limits_at_creation(harness: PlannerHarness) -> None:
     await harness.rates.add_counts({BETA.model: TokenCount(200_000, 100_000)})
     before = await harness.plan_run(make_discussion())
     assert before.measures == {BETA.model: ModelLimits(characters_per_token=2.01)}
@@ -180,7 +178,7 @@ async def test_what_is_known_of_the_models_is_fixed_with_the_plan(harness: Plann
     assert (await harness.plan_run(make_discussion())).limits_for_model(BETA.model).characters_per_token > 2.9
 
 
-async def test_advisors_are_told_what_fits(harness: PlannerHarness) -> None:
+async def test_plan_of_advisors_contains_context_limits(harness: PlannerHarness) -> None:
     small = Participant("gamma", "Gamma", "local/demo")
     plan = await harness.plan_run(replace(make_discussion(ALPHA, small), mode="advisors"))
     assert plan.limits_for_model("local/demo").context is not None

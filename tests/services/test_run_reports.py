@@ -11,7 +11,8 @@ from moot.types.chunks import Usage
 from moot.types.debate import Claim, DebateClaims, DebateSummary, RankedAnswer, Ranking, TableSummary
 from moot.types.errors import NotFound
 from moot.types.events import Agreed, AnalysisResult, LedgerMade, Notice, RankingMade, SummaryMade
-from tests.store.debating import (
+from tests.support.accounts import ANNA, BERT, create_discussion
+from tests.support.debates import (
     RunWriter,
     create_debate,
     make_instructions,
@@ -19,8 +20,7 @@ from tests.store.debating import (
     make_turn,
     prepare_leased_debate,
 )
-from tests.store.people import ANNA, BERT, create_discussion
-from tests.store.running import create_run, lease_run
+from tests.support.runs import create_run, lease_run
 
 
 def make_summary_event(overview: str, seq: int) -> SummaryMade:
@@ -33,7 +33,7 @@ def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
     return {one.basis: msgspec.json.encode(one).decode() for one in results}
 
 
-async def test_a_debate_that_has_just_begun(database: Database) -> None:
+async def test_report_of_new_debate_has_initial_lanes(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
     report = await RunReports(database).get_report(ANNA, run.id)
     assert (report.id, report.message, report.status, report.revision) == (run.id, run.message, "running", 0)
@@ -53,7 +53,7 @@ async def test_a_debate_that_has_just_begun(database: Database) -> None:
     )
 
 
-async def test_notices_are_those_of_the_whole_table(database: Database) -> None:
+async def test_report_contains_only_notices_of_whole_run(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     missing = Notice(kind="missing", message="There is no ledger.", seq=1)
     hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
@@ -62,13 +62,13 @@ async def test_notices_are_those_of_the_whole_table(database: Database) -> None:
     assert (await RunReports(database).get_report(ANNA, run.id)).notices == (missing,)
 
 
-async def test_other_modes_have_no_lanes(database: Database) -> None:
+async def test_report_of_other_modes_has_no_lanes(database: Database) -> None:
     await prepare_leased_debate(database)
     run = await create_run(database, await create_discussion(database), question="Why?")
     assert (await RunReports(database).get_report(ANNA, run.id)).lanes == ()
 
 
-async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database) -> None:
+async def test_lane_anchors_name_first_message_of_each_stage(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     mine, hers = (
         make_instructions(held, "alpha", "debate", "alpha"),
@@ -84,14 +84,14 @@ async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database)
     assert gamma.anchors == {"initial": run.message}
 
 
-async def test_a_lane_says_what_went_wrong(database: Database) -> None:
+async def test_lane_report_contains_its_error(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     await RunWriter(database, held).write_records(lanes=[make_lane("beta", error="Too slow.", late=True)])
     beta = (await RunReports(database).get_report(ANNA, run.id)).lanes[1]
     assert (beta.status, beta.error, beta.late) == ("error", "Too slow.", True)
 
 
-async def test_of_what_was_found_several_times_the_newest_counts(database: Database) -> None:
+async def test_report_uses_newest_analysis_results(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     claims = (Claim(claim="So.", supporters=()),)
     ranked = Ranking(places=(RankedAnswer(participant="alpha", points=1.0, votes=1),), ballots={})
@@ -111,7 +111,7 @@ async def test_of_what_was_found_several_times_the_newest_counts(database: Datab
     assert report.agreed.reason == "No."
 
 
-async def test_the_cost_is_that_of_all_calls_and_what_has_no_price_is_counted(database: Database) -> None:
+async def test_report_sums_cost_and_counts_unpriced_calls(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     other = await create_run(database, await create_debate(database))
     paid = Charge(purpose="answer", model="a/b", usage=Usage(3, 4), cost=0.25)
@@ -124,7 +124,7 @@ async def test_the_cost_is_that_of_all_calls_and_what_has_no_price_is_counted(da
     assert (report.usage, report.cost, report.unpriced) == (Usage(7, 9), 0.5, 1)
 
 
-async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_table(database: Database) -> None:
+async def test_lane_thread_contains_question_instructions_and_own_answers(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     told = make_instructions(held, "alpha", "debate", "alpha")
     await RunWriter(database, held).write_records(
@@ -149,7 +149,7 @@ async def test_a_thread_is_the_question_and_all_that_is_between_one_and_the_tabl
     assert "For alpha" not in [message.content for message in shown]
 
 
-async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> None:
+async def test_reports_of_two_debates_in_one_discussion_are_separate(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
     again = await create_run(database, discussion, question="And now?")
@@ -173,7 +173,7 @@ async def test_two_debates_of_one_discussion_do_not_mix(database: Database) -> N
     assert {m.run for m in threads[1].messages} == {again.id}
 
 
-async def test_what_is_another_s_is_not_there_nor_is_a_lane_of_nobody(database: Database) -> None:
+async def test_report_rejects_other_tenant_and_unknown_lane(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
     reports = RunReports(database)
     for tenant, id in ((BERT, run.id), (ANNA, "run_none")):

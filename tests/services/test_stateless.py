@@ -32,9 +32,9 @@ from moot.types.errors import UsageError
 from moot.types.requests import ModelRequest
 from moot.types.stateless import EVENT_NAMES, ChatEvent, CueUser, Done, DroppedEvent, Error, TextEvent
 from moot.whiteboard.state import RecordedAction, replay_actions
-from tests.databases import open_migrated_database
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
-from tests.lessons import (
+from tests.support.accounts import ANNA, create_accounts
+from tests.support.databases import open_migrated_database
+from tests.support.stateless_requests import (
     CLASS_AGENTS,
     LI,
     MIRA,
@@ -45,7 +45,7 @@ from tests.lessons import (
     director_state,
     whiteboard_action,
 )
-from tests.store.people import ANNA, create_accounts
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 PAYER = Payer(tenant=ANNA, account=ANNA)
 DOLLAR_PER_TOKEN = 1_000_000.0  # a dollar a token
@@ -133,7 +133,7 @@ def last_speaker(events: list[ChatEvent]) -> str:
     return final_event(events).director_state.agent_responses[-1].agent_id
 
 
-async def test_an_agent_speaks_and_acts(database: Database) -> None:
+async def test_agent_turn_streams_text_and_actions(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, chunk=1000))
     events = await desk.collect_turn_events(build_lesson())
     assert event_names(events) == [
@@ -155,7 +155,7 @@ async def test_an_agent_speaks_and_acts(database: Database) -> None:
     assert (response.content_preview, response.action_count) == ("Look. Well?", 1)
 
 
-async def test_alone_one_speaks_once_and_then_the_user_is_cued(database: Database) -> None:
+async def test_single_agent_speaks_once_and_then_user_is_cued(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await desk.collect_turn_events(
         build_lesson(directorState=director_state(agent_response("mira")))
@@ -165,14 +165,14 @@ async def test_alone_one_speaks_once_and_then_the_user_is_cued(database: Databas
     assert desk.provider.requests == [], "nobody had to be asked"
 
 
-async def test_the_trigger_speaks_first_and_nobody_is_asked_who(database: Database) -> None:
+async def test_trigger_agent_speaks_first_without_director_call(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await desk.collect_turn_events(build_lesson(MIRA, TOM, LI, config={"triggerAgentId": "li"}))
     assert last_speaker(events) == "li"
     assert len(desk.provider.requests) == 1
 
 
-async def test_a_model_decides_where_the_rules_do_not(database: Database) -> None:
+async def test_director_model_decides_when_rules_do_not(database: Database) -> None:
     choice = '{"next": "li", "reason": "Li has not spoken."}'
     desk = StatelessHarness(
         database,
@@ -185,7 +185,7 @@ async def test_a_model_decides_where_the_rules_do_not(database: Database) -> Non
     assert [purpose for purpose, cost in await desk.charged_costs() if cost] == ["director", "answer"]
 
 
-async def test_the_director_may_give_the_word_to_the_user(database: Database) -> None:
+async def test_director_may_cue_the_user(database: Database) -> None:
     choice = '{"next": "USER", "reason": "Is that clear?"}'
     desk = StatelessHarness(
         database,
@@ -199,7 +199,7 @@ async def test_the_director_may_give_the_word_to_the_user(database: Database) ->
 
 
 @pytest.mark.parametrize("answer", ["Li, I think.", '{"next": "nobody", "reason": ""}', ""])
-async def test_an_unreadable_director_does_not_hold_up_the_lesson(database: Database, answer: str) -> None:
+async def test_invalid_director_answer_falls_back_to_rules(database: Database, answer: str) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, when={DIRECTOR_PROMPT_MARKER: answer}))
     events = await desk.collect_turn_events(
         build_lesson(MIRA, TOM, directorState=director_state(agent_response("mira")))
@@ -215,7 +215,9 @@ async def test_an_unreadable_director_does_not_hold_up_the_lesson(database: Data
         {"turnCount": 1_000_000},
     ],
 )
-async def test_a_lesson_ends_when_it_should(database: Database, before: dict[str, Any]) -> None:
+async def test_lesson_ends_after_silence_or_too_many_turns(
+    database: Database, before: dict[str, Any]
+) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await desk.collect_turn_events(build_lesson(MIRA, TOM, directorState=before))
     assert event_names(events) == ["thinking", "done"]
@@ -223,7 +225,7 @@ async def test_a_lesson_ends_when_it_should(database: Database, before: dict[str
     assert desk.provider.requests == []
 
 
-async def test_what_fails_before_a_word_is_tried_again_unseen(database: Database) -> None:
+async def test_failure_before_first_text_is_retried_silently(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, fault="overloaded", fault_times=2))
     events = await desk.collect_turn_events(build_lesson())
     assert joined_text(events) == "Look. Well?"
@@ -231,7 +233,7 @@ async def test_what_fails_before_a_word_is_tried_again_unseen(database: Database
     assert len(desk.provider.requests) == 3
 
 
-async def test_what_fails_after_a_word_is_not(database: Database) -> None:
+async def test_failure_after_first_text_is_not_retried(database: Database) -> None:
     desk = StatelessHarness(
         database, m=Script(answer='[{"type":"text","content":"Look at this"}]', fault="reset", fault_after=5)
     )
@@ -242,7 +244,7 @@ async def test_what_fails_after_a_word_is_not(database: Database) -> None:
     assert len(desk.provider.requests) == 1
 
 
-async def test_a_turn_that_fails_says_why_and_counts_as_silent(database: Database) -> None:
+async def test_failed_turn_sends_error_and_counts_as_silent(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(fault="unauthorized"))
     events = await desk.collect_turn_events(build_lesson())
     assert event_names(events)[-3:] == ["agent_end", "error", "done"]
@@ -253,13 +255,13 @@ async def test_a_turn_that_fails_says_why_and_counts_as_silent(database: Databas
     assert await desk.charged_costs() == []
 
 
-async def test_with_a_key_of_its_own_a_client_pays_nothing_here(database: Database) -> None:
+async def test_client_with_own_key_is_not_charged(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
     assert final_event(await desk.collect_turn_events(build_lesson(), payer=None)).agent_had_content
     assert await desk.charged_costs() == []
 
 
-async def test_nothing_is_kept_but_what_it_cost(database: Database) -> None:
+async def test_stateless_turn_stores_only_its_charge(database: Database) -> None:
     async def rows() -> dict[str, int]:
         async with database.read() as connection:
             return {
@@ -274,7 +276,7 @@ async def test_nothing_is_kept_but_what_it_cost(database: Database) -> None:
     assert await rows() == {**before, "charge": 1}
 
 
-async def test_whoever_leaves_stops_the_model_and_pays_for_what_was_said(database: Database) -> None:
+async def test_disconnect_stops_the_model_and_charges_generated_text(database: Database) -> None:
     desk = StatelessHarness(database, m=ENDLESS_SCRIPT)
     asked = build_lesson()
     async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
@@ -288,7 +290,7 @@ async def test_whoever_leaves_stops_the_model_and_pays_for_what_was_said(databas
     assert (purpose, bool(cost)) == ("answer", True)
 
 
-async def test_whoever_leaves_while_the_director_thinks_stops_that_too(database: Database) -> None:
+async def test_disconnect_stops_the_director_call(database: Database) -> None:
     desk = StatelessHarness(
         database, m=Script(fault="endless", answer="Hm. ", price=DOLLAR_PER_TOKEN, pace=0.001)
     )
@@ -303,7 +305,7 @@ async def test_whoever_leaves_while_the_director_thinks_stops_that_too(database:
     assert [purpose for purpose, _ in await desk.charged_costs()] == ["director"]
 
 
-async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(database: Database) -> None:
+async def test_slow_reader_applies_backpressure_and_may_disconnect(database: Database) -> None:
     desk = StatelessHarness(database, m=ENDLESS_SCRIPT)
     asked = build_lesson()
     async with aclosing(desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER)) as events:
@@ -320,7 +322,7 @@ async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(data
     assert len(await desk.charged_costs()) == 1
 
 
-async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
+async def test_shutdown_sends_error_to_readers_and_charges_generated_text(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cancellation, "CLOSE_TIMEOUT_SECONDS", 60.0)
@@ -337,14 +339,14 @@ async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
     assert len(await desk.charged_costs()) == 1
 
 
-async def test_a_turn_that_nobody_begins_to_read_is_not_begun(database: Database) -> None:
+async def test_turn_is_not_started_when_stream_is_never_read(database: Database) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     asked = build_lesson()
     await desk.service.stream_turn(asked, desk.resolved_models(asked), PAYER).aclose()
     assert (len(desk.service), desk.provider.requests) == (0, [])
 
 
-async def test_a_mistake_of_ours_is_logged_and_ends_the_turn(
+async def test_internal_error_is_logged_and_ends_the_turn(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> str:
@@ -357,7 +359,7 @@ async def test_a_mistake_of_ours_is_logged_and_ends_the_turn(
     assert "a turn without a state failed" in caplog.text
 
 
-async def test_a_turn_that_cannot_be_paid_ends_all_the_same(
+async def test_turn_completes_when_charge_cannot_be_recorded(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
@@ -367,7 +369,7 @@ async def test_a_turn_that_cannot_be_paid_ends_all_the_same(
     assert len(desk.service) == 0
 
 
-async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
+async def test_concurrent_turns_check_budget_one_after_the_other(database: Database) -> None:
     desk = StatelessHarness(database, budget=1.0, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
     turns = await asyncio.gather(*(desk.collect_turn_events(build_lesson()) for _ in range(10)))
     refused = [events for events in turns if event_names(events) == ["error"]]
@@ -377,7 +379,7 @@ async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Databa
     assert len(desk.provider.requests) == 1
 
 
-async def test_the_sample_lesson_comes_to_the_user_in_eight_calls(database: Database) -> None:
+async def test_sample_lesson_cues_user_after_seven_turns(database: Database) -> None:
     desk = StatelessHarness(database)
     kept: dict[str, Any] | None = None
     order = []
@@ -475,7 +477,7 @@ MESSAGES = st.fixed_dictionaries(
     trigger=st.none() | IDS,
     script=st.sampled_from(["good", "odd", "unauthorized", "empty"]),
 )
-async def test_whatever_a_client_says_a_turn_has_an_end_that_can_be_sent_back(
+async def test_any_client_state_gives_a_final_state_that_can_be_sent_back(
     database: Database,
     said: list[Any],
     before: Any,

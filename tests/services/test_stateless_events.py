@@ -23,7 +23,7 @@ def text_delta(text: str) -> TextDelta:
     return TextDelta(participant="mira", stage="turn", round=0, text=text)
 
 
-def test_a_turn_begins_with_who_takes_it() -> None:
+def test_start_events_name_the_agent() -> None:
     loading, start = StatelessEvents(MIRA).start_events()
     assert loading == Thinking(stage="agent_loading", agent_id="mira")
     assert isinstance(start, AgentStart)
@@ -31,7 +31,7 @@ def test_a_turn_begins_with_who_takes_it() -> None:
     assert start.message_id.startswith("msg_")
 
 
-def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
+def test_only_text_and_actions_are_sent() -> None:
     telling = StatelessEvents(MIRA)
     _, start = telling.start_events()
     assert isinstance(start, AgentStart)
@@ -51,7 +51,7 @@ def test_speech_and_actions_are_told_and_the_rest_is_not() -> None:
     assert (telling.end_event().message_id, telling.end_event().agent_id) == (id, "mira")
 
 
-def test_what_was_done_is_added_to_the_state() -> None:
+def test_final_event_adds_the_turn_to_the_state() -> None:
     telling = StatelessEvents(MIRA)
     point = Spotlight(element_id="title")
     telling.convert_events([text_delta("Look " * 15), text_delta("and " * 20)])
@@ -84,7 +84,7 @@ def test_what_was_done_is_added_to_the_state() -> None:
     )
 
 
-def test_a_turn_that_came_to_nothing_counts_all_the_same() -> None:
+def test_empty_turn_is_counted() -> None:
     telling = StatelessEvents(MIRA)
     telling.convert_events([text_delta(" \n")])
     done = telling.final_event(DirectorState())

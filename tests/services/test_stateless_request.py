@@ -11,7 +11,15 @@ from moot.services.stateless_request import MAX_OTHER_ACTIONS, Lesson
 from moot.types.chunks import Text
 from moot.types.errors import UsageError
 from moot.whiteboard.describe import describe_board
-from tests.lessons import LI, MIRA, TOM, agent_response, build_lesson, director_state, whiteboard_action
+from tests.support.stateless_requests import (
+    LI,
+    MIRA,
+    TOM,
+    agent_response,
+    build_lesson,
+    director_state,
+    whiteboard_action,
+)
 
 CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
 
@@ -29,23 +37,23 @@ def request_texts(parsed_lesson: Lesson, participant_id: str) -> list[tuple[str,
     ]
 
 
-def test_those_are_present_who_are_named_and_described() -> None:
+def test_participants_are_agents_that_are_both_named_and_described() -> None:
     found = build_lesson(MIRA, TOM, LI, config={"agentIds": ["li", "nobody", "mira", "li"]})
     assert [who.id for who in found.plan.participants] == ["li", "mira"]
 
 
-def test_where_nobody_is_left_it_says_what_to_do() -> None:
+def test_request_without_agents_is_rejected_with_advice() -> None:
     with pytest.raises(UsageError, match=r"^config\.agents: .*: add them"):
         build_lesson(MIRA, config={"agentIds": ["tom"]})
 
 
 @pytest.mark.parametrize("id", ["USER", "END"])
-def test_no_agent_is_called_what_the_director_says(id: str) -> None:
+def test_reserved_agent_ids_are_rejected(id: str) -> None:
     with pytest.raises(UsageError, match=r"^config\.agents: no agent can have the id"):
         build_lesson(MIRA, {"id": id, "name": "Ursula"})
 
 
-def test_an_agent_is_who_the_client_says() -> None:
+def test_agent_fields_are_taken_from_the_request() -> None:
     (mira, tom) = build_lesson(MIRA, {**TOM, "model": "scripted/own"}).plan.participants
     assert (mira.model, mira.role, mira.priority, mira.colour, mira.avatar) == (
         "scripted/m",
@@ -57,7 +65,7 @@ def test_an_agent_is_who_the_client_says() -> None:
     assert tom.model == "scripted/own"
 
 
-def test_as_many_turns_count_as_were_counted() -> None:
+def test_turn_count_limits_counted_responses() -> None:
     said = director_state(agent_response("mira"), agent_response("tom"), agent_response("li"))
     assert [one.agent_id for one in build_lesson(MIRA, TOM, LI, directorState=said).responses] == [
         "mira",
@@ -73,7 +81,7 @@ def test_as_many_turns_count_as_were_counted() -> None:
     assert decided.next == "mira", "the user has spoken since"
 
 
-def test_a_trigger_that_is_not_there_changes_nothing() -> None:
+def test_unknown_trigger_agent_is_ignored() -> None:
     decided = decide_by_rules(
         build_lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).director_context
     )
@@ -81,7 +89,7 @@ def test_a_trigger_that_is_not_there_changes_nothing() -> None:
     assert decided.next == "mira"
 
 
-def test_the_board_is_what_the_ledger_leads_to() -> None:
+def test_whiteboard_is_built_from_the_ledger() -> None:
     ledger = (
         whiteboard_action("wb_draw_shape", **CIRCLE),
         whiteboard_action("wb_fly", **CIRCLE),
@@ -100,7 +108,7 @@ def test_the_board_is_what_the_ledger_leads_to() -> None:
     ]
 
 
-def test_what_nobody_can_do_is_not_kept_however_deep_it_is() -> None:
+def test_invalid_actions_are_dropped_at_any_depth() -> None:
     deep: Any = 1
     for _ in range(500):
         deep = [deep]
@@ -120,7 +128,7 @@ def test_what_nobody_can_do_is_not_kept_however_deep_it_is() -> None:
     assert kept["agentResponses"][0]["whiteboardActions"] == [whiteboard_action("wb_open")]
 
 
-def test_the_director_knows_what_was_done_beside_drawing() -> None:
+def test_director_context_counts_actions_beside_drawing() -> None:
     said = director_state(
         agent_response("mira", actionCount=3, whiteboardActions=[whiteboard_action("wb_open")])
     )
@@ -142,7 +150,7 @@ def test_the_director_knows_what_was_done_beside_drawing() -> None:
     )
 
 
-def test_an_agent_is_sent_what_was_said_from_its_seat() -> None:
+def test_agent_request_shows_messages_from_its_point_of_view() -> None:
     messages = [
         {"role": "user", "content": "Why is it round?"},
         {
@@ -215,12 +223,12 @@ It is your turn. Answer with the array.\
     )
 
 
-def test_an_agent_answers_in_the_language_of_the_client() -> None:
+def test_agent_prompt_uses_language_of_client() -> None:
     found = build_lesson(MIRA, storeState={"language": "de"})
     assert "German" in found.build_request(found.plan.find_participant("mira")).system
 
 
-def test_people_are_told_from_agents() -> None:
+def test_director_context_distinguishes_people_from_agents() -> None:
     messages = [
         {"role": "user", "content": "Tom, why?", "agentId": "mira"},
         {"role": "assistant", "content": "Because.", "agentId": "mira"},

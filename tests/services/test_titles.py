@@ -23,9 +23,9 @@ from moot.types.billing import Payer
 from moot.types.chunks import Usage
 from moot.types.discussions import Discussion
 from moot.types.errors import MissingKey
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
-from tests.store.hearing import collect_notifications, wait_until
-from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
+from tests.support.waiting import collect_notifications, wait_until
 
 FIRST_LINE = "Why are tables round?"
 
@@ -90,7 +90,7 @@ async def harness(database: Database) -> TitleHarness:
     return TitleHarness(database)
 
 
-async def test_a_clerk_finds_a_title_which_is_told_and_paid_for(harness: TitleHarness) -> None:
+async def test_task_model_generates_title_that_is_notified_and_charged(harness: TitleHarness) -> None:
     new = await harness.create_untitled_discussion()
     async with collect_notifications(harness.database, "moot_changes") as heard:
         harness.request_title(new)
@@ -107,12 +107,12 @@ async def test_a_clerk_finds_a_title_which_is_told_and_paid_for(harness: TitleHa
     assert str(asked.messages).count("And who sits where?") == 1
 
 
-async def test_without_a_clerk_nobody_is_asked(harness: TitleHarness) -> None:
+async def test_without_task_model_no_title_is_requested(harness: TitleHarness) -> None:
     assert await harness.create_and_wait_for_title(None) == FIRST_LINE
     assert harness.provider.requests == []
 
 
-async def test_a_title_that_somebody_gave_meanwhile_stays(harness: TitleHarness) -> None:
+async def test_title_changed_meanwhile_is_kept(harness: TitleHarness) -> None:
     new = await harness.create_untitled_discussion()
     await harness.discussions.update_discussion(ANNA, new.id, {"title": "Mine"})
     harness.request_title(new)
@@ -121,7 +121,7 @@ async def test_a_title_that_somebody_gave_meanwhile_stays(harness: TitleHarness)
     assert len(await harness.list_charges()) == 1
 
 
-async def test_a_discussion_that_is_gone_is_paid_for(harness: TitleHarness) -> None:
+async def test_title_of_deleted_discussion_is_charged(harness: TitleHarness) -> None:
     new = await harness.create_untitled_discussion()
     await harness.discussions.delete_discussion(ANNA, new.id)
     harness.request_title(new)
@@ -132,7 +132,7 @@ async def test_a_discussion_that_is_gone_is_paid_for(harness: TitleHarness) -> N
 @pytest.mark.parametrize(
     ("clerk", "paid"), [("scripted/unauthorized", 0), ("scripted/no_finish", 1), ("scripted/mute", 1)]
 )
-async def test_whatever_fails_the_first_words_stay_and_what_it_cost_is_kept(
+async def test_failed_title_task_keeps_first_line_and_is_charged(
     harness: TitleHarness, caplog: pytest.LogCaptureFixture, clerk: str, paid: int
 ) -> None:
     assert await harness.create_and_wait_for_title(clerk) == FIRST_LINE
@@ -142,7 +142,7 @@ async def test_whatever_fails_the_first_words_stay_and_what_it_cost_is_kept(
     assert record.reason  # type: ignore[attr-defined]
 
 
-async def test_a_clerk_that_cannot_be_asked_is_told_of_in_the_log(
+async def test_unavailable_task_model_is_logged(
     harness: TitleHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness.resolve_error = MissingKey("No key for openai.")
@@ -150,7 +150,7 @@ async def test_a_clerk_that_cannot_be_asked_is_told_of_in_the_log(
     assert [record.reason for record in caplog.records] == ["No key for openai."]  # type: ignore[attr-defined]
 
 
-async def test_a_mistake_of_ours_is_logged_as_one(
+async def test_internal_error_is_logged_as_error(
     harness: TitleHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness.resolve_error = ZeroDivisionError()
@@ -176,7 +176,7 @@ class FakeTimerLoop:
         return asyncio.get_running_loop().call_later(600, lambda: None)
 
 
-async def test_a_clerk_that_takes_too_long_is_stopped_and_paid(
+async def test_slow_title_task_is_stopped_and_charged(
     harness: TitleHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hourglass = FakeTimerLoop(monkeypatch)
@@ -192,7 +192,7 @@ async def test_a_clerk_that_takes_too_long_is_stopped_and_paid(
     assert len(await harness.list_charges()) == 1
 
 
-async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(
+async def test_close_stops_and_charges_running_title_task(
     harness: TitleHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cancellation, "CLOSE_TIMEOUT_SECONDS", 60.0)
@@ -206,7 +206,7 @@ async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(
     await harness.title_generator.close()
 
 
-async def test_only_so_many_wait_and_the_others_keep_their_first_words(
+async def test_title_requests_over_the_maximum_keep_first_line(
     harness: TitleHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 2)
@@ -218,13 +218,13 @@ async def test_only_so_many_wait_and_the_others_keep_their_first_words(
     assert [record.discussion for record in caplog.records] == [new[2].id]  # type: ignore[attr-defined]
 
 
-async def test_who_has_spent_a_budget_keeps_the_first_words(harness: TitleHarness) -> None:
+async def test_spent_budget_keeps_first_line(harness: TitleHarness) -> None:
     harness.title_generator = harness.make_title_generator(0.0)
     assert await harness.create_and_wait_for_title() == FIRST_LINE
     assert harness.provider.requests == []
 
 
-async def test_an_account_has_so_many_titles_a_minute(
+async def test_titles_are_rate_limited_per_account(
     harness: TitleHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TITLES_PER_MINUTE", 2)
@@ -257,12 +257,12 @@ async def test_an_account_has_so_many_titles_a_minute(
         ("", ""),
     ],
 )
-def test_an_answer_becomes_a_title(answer: str, title: str) -> None:
+def test_answer_is_cleaned_into_a_title(answer: str, title: str) -> None:
     assert clean_title(answer) == title
 
 
 @given(st.text())
-def test_a_title_is_one_short_line_that_can_be_seen(answer: str) -> None:
+def test_cleaned_title_is_one_short_printable_line(answer: str) -> None:
     title = clean_title(answer)
     assert len(title) <= MAX_TITLE_CHARS
     assert title == title.strip()

@@ -13,9 +13,9 @@ from moot.store.schema import account, message, run
 from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound, OverBudget
 from moot.types.requests import ModelRequest
-from tests.databases import SLOW_ON_POSTGRES
-from tests.engine.parlour import CALLER, InlineServices, open_inline_services
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.inline_services import CALLER, InlineServices, open_inline_services
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
@@ -31,7 +31,7 @@ def prompt_of(request: ModelRequest) -> tuple[str, Any]:
     return request.system, request.messages
 
 
-async def test_an_answer_is_given_anew_with_the_prompt_of_then(harness: InlineServices) -> None:
+async def test_regenerate_uses_the_original_prompt(harness: InlineServices) -> None:
     opened = await harness.create_discussion("consensus", 2)
     id = opened.discussion.id
     await harness.send_message(id, "And then?")
@@ -46,7 +46,7 @@ async def test_an_answer_is_given_anew_with_the_prompt_of_then(harness: InlineSe
     assert {(one.version, one.versions, one.model) for one in now} == {(2, 2, "scripted/other")}
 
 
-async def test_the_run_is_that_of_one_turn_and_says_of_which(harness: InlineServices) -> None:
+async def test_regenerate_runs_one_turn_and_report_names_it(harness: InlineServices) -> None:
     opened = await harness.create_discussion("debate", 2)
     (answer, *_) = await harness.answers(opened.discussion.id)
     calls = len(harness.provider.requests)
@@ -57,7 +57,7 @@ async def test_the_run_is_that_of_one_turn_and_says_of_which(harness: InlineServ
     assert (report.again, report.lanes) == (answer.id, ())
 
 
-async def test_a_version_of_a_version_is_one_of_the_first(harness: InlineServices) -> None:
+async def test_regenerated_version_belongs_to_the_first_version(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     id = opened.discussion.id
     (first,) = await harness.answers(id)
@@ -70,7 +70,7 @@ async def test_a_version_of_a_version_is_one_of_the_first(harness: InlineService
     assert (third.id, third.version, third.version_id) == (first.id, 3, listed.current)
 
 
-async def test_an_attempt_that_fails_is_no_version(harness: InlineServices) -> None:
+async def test_failed_regeneration_adds_no_version(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     id = opened.discussion.id
     before = await harness.answers(id)
@@ -80,7 +80,7 @@ async def test_an_attempt_that_fails_is_no_version(harness: InlineServices) -> N
     assert len((await harness.services.turn_versions.list_versions(CALLER, id, before[0].id)).versions) == 1
 
 
-async def test_an_answer_is_paid_for_as_any_other(harness: InlineServices) -> None:
+async def test_regenerate_checks_the_budget(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     (answer,) = await harness.answers(opened.discussion.id)
     async with harness.services.database.write() as connection:
@@ -90,7 +90,7 @@ async def test_an_answer_is_paid_for_as_any_other(harness: InlineServices) -> No
     await harness.regenerate(opened.discussion.id, answer.id)
 
 
-async def test_a_key_makes_sure_that_it_is_done_once(harness: InlineServices) -> None:
+async def test_regenerate_with_same_key_starts_one_run(harness: InlineServices) -> None:
     opened = await harness.create_discussion()
     (answer,) = await harness.answers(opened.discussion.id)
     revising = harness.services.turn_versions
@@ -100,7 +100,7 @@ async def test_a_key_makes_sure_that_it_is_done_once(harness: InlineServices) ->
     ).run.id == one.run.id
 
 
-async def test_what_is_no_answer_is_not_given_anew(harness: InlineServices) -> None:
+async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: InlineServices) -> None:
     opened = await harness.create_discussion("debate", 2)
     id, revising = opened.discussion.id, harness.services.turn_versions
     assert opened.message is not None
@@ -120,7 +120,7 @@ async def test_what_is_no_answer_is_not_given_anew(harness: InlineServices) -> N
         await revising.regenerate_answer(CALLER, id, answer.id)
 
 
-async def test_what_came_to_no_answer_is_tried_again_instead(harness: InlineServices) -> None:
+async def test_failed_turn_must_be_retried_instead_of_regenerated(harness: InlineServices) -> None:
     opened = await harness.create_discussion(model="scripted/broken")
     id, revising = opened.discussion.id, harness.services.turn_versions
     (failed,) = await harness.answers(id)
@@ -132,7 +132,7 @@ async def test_what_came_to_no_answer_is_tried_again_instead(harness: InlineServ
             await refused
 
 
-async def test_nothing_is_tried_again_beside_an_answer_that_is_given_anew(harness: InlineServices) -> None:
+async def test_retry_is_rejected_while_answer_is_regenerated(harness: InlineServices) -> None:
     opened = await harness.create_discussion(model="scripted/broken")
     id = opened.discussion.id
     await harness.services.discussions.update_discussion(ANNA, id, {"model": None})
@@ -148,7 +148,7 @@ async def test_nothing_is_tried_again_beside_an_answer_that_is_given_anew(harnes
         await harness.services.retries.retry_run(CALLER, anew.run.id)
 
 
-async def test_what_was_drawn_stays_when_words_are_edited(harness: InlineServices) -> None:
+async def test_edit_keeps_whiteboard_actions(harness: InlineServices) -> None:
     opened = await harness.create_discussion("directed", 1)
     (answer,) = await harness.answers(opened.discussion.id)
     script = '[{"type":"text","content":"Look."},{"type":"action","name":"wb_open","params":{}}]'
@@ -159,7 +159,7 @@ async def test_what_was_drawn_stays_when_words_are_edited(harness: InlineService
     assert (await harness.services.whiteboards.whiteboard_at(ANNA, opened.discussion.id)).open
 
 
-async def test_while_it_is_drawn_anew_the_board_has_the_new_drawing_only(harness: InlineServices) -> None:
+async def test_regenerating_turn_replaces_its_whiteboard_actions(harness: InlineServices) -> None:
     opened = await harness.create_discussion("directed", 1)
     id = opened.discussion.id
     (answer,) = await harness.answers(id)
@@ -228,7 +228,7 @@ STEPS = st.tuples(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(first=st.sampled_from(MODES), steps=st.lists(STEPS, max_size=7))
-async def test_whatever_happened_since_every_prompt_is_told_as_it_was_sent(
+async def test_replayed_prompts_stay_unchanged_after_any_history(
     harness: InlineServices, first: str, steps: list[tuple[str, int, int]]
 ) -> None:
     opened = await harness.create_discussion(first, 3)

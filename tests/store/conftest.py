@@ -7,7 +7,7 @@ import pytest
 
 from moot.store import database as stored
 from moot.store.database import Database
-from tests.databases import DATABASE_KINDS, open_migrated_database, tmp_path
+from tests.support.databases import DATABASE_KINDS, open_migrated_database, tmp_path
 
 __all__ = ["tmp_path"]
 

@@ -18,8 +18,8 @@ from moot.store.database import Database, map_database_errors, paginate
 from moot.store.migrate import migrate
 from moot.store.schema import tenant
 from moot.types.errors import BadSettings, DatabaseUnavailable
-from tests.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
-from tests.postgres import database_address, postgres_server_url
+from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
+from tests.support.postgres import database_address, postgres_server_url
 
 SLOW_STATEMENTS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT linger() UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
@@ -51,7 +51,7 @@ def short_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
 
 
-async def test_what_is_written_is_there_whole_or_not_at_all(database: Database) -> None:
+async def test_write_transaction_is_atomic(database: Database) -> None:
     await add_tenant(database, "one")
     with pytest.raises(ZeroDivisionError):
         async with database.write() as connection:
@@ -60,7 +60,7 @@ async def test_what_is_written_is_there_whole_or_not_at_all(database: Database) 
     assert await count_tenants(database) == 1
 
 
-async def test_many_write_and_read_at_once(database: Database) -> None:
+async def test_concurrent_reads_and_writes_succeed(database: Database) -> None:
     await asyncio.gather(
         *(add_tenant(database, str(n)) for n in range(40)),
         *(count_tenants(database) for _ in range(40)),
@@ -69,7 +69,7 @@ async def test_many_write_and_read_at_once(database: Database) -> None:
     assert await count_tenants(database) == 40
 
 
-async def test_whoever_reads_does_not_wait_for_whoever_writes(database: Database) -> None:
+async def test_reads_do_not_wait_for_writers(database: Database) -> None:
     async with database.write() as connection:
         await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
         assert await count_tenants(database) == 0
@@ -77,9 +77,7 @@ async def test_whoever_reads_does_not_wait_for_whoever_writes(database: Database
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_closing_waits_for_connections_that_are_only_now_given_back(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_close_waits_for_connections_in_use(kind: DatabaseKind, tmp_path: Path) -> None:
     held, used = asyncio.Event(), asyncio.Event()
 
     async def reads(database: Database) -> None:
@@ -97,7 +95,7 @@ async def test_closing_waits_for_connections_that_are_only_now_given_back(
     gc.collect()  # which tells of connections that nobody closed, and a warning is an error here
 
 
-async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
+async def test_read_leaves_no_transaction_open(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         await asyncio.gather(*(count_tenants(database) for _ in range(8)))
         other = await asyncpg.connect(database.url)
@@ -108,7 +106,7 @@ async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
     assert {row["state"] for row in states} == {"idle"}
 
 
-async def test_a_signal_is_given_when_the_transaction_is_through_and_never_otherwise(tmp_path: Path) -> None:
+async def test_notification_is_sent_only_after_commit(tmp_path: Path) -> None:
     heard: list[str] = []
     async with open_migrated_database("sqlite", tmp_path) as database:
         database.subscribe("moot_control", heard.append)
@@ -126,9 +124,7 @@ async def test_a_signal_is_given_when_the_transaction_is_through_and_never_other
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everything(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_cancelled_statement_releases_connection_and_lock(kind: DatabaseKind, tmp_path: Path) -> None:
     async with open_migrated_database(kind, tmp_path) as database:
         begun, may_end = asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
@@ -161,15 +157,15 @@ async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everythi
         assert kept.value is not None
 
 
-async def test_a_statement_that_is_wrong_is_our_mistake(database: Database) -> None:
+async def test_invalid_statement_raises_driver_error(database: Database) -> None:
     for statement in ("SELECT * FROM nothing", "SELEC"):
         with pytest.raises(DBAPIError):
             async with database.read() as connection:
                 await connection.execute(text(statement))
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_30_a_file_that_is_busy_is_waited_for_a_while_and_read_meanwhile(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_busy_timeout")
+async def test_busy_sqlite_file_times_out_and_stays_readable(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         await add_tenant(database, "one")
         with lock_sqlite_file(database.path):
@@ -180,8 +176,8 @@ async def test_30_a_file_that_is_busy_is_waited_for_a_while_and_read_meanwhile(t
         assert await count_tenants(database) == 2
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_30_nobody_queues_for_ever_behind_one_who_writes(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_busy_timeout")
+async def test_writers_do_not_wait_forever_for_the_write_lock(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         async with database.write() as connection:
             others = await asyncio.gather(
@@ -193,7 +189,7 @@ async def test_30_nobody_queues_for_ever_behind_one_who_writes(tmp_path: Path) -
         assert await count_tenants(database) == 2
 
 
-async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: Path) -> None:
+async def test_full_disk_is_reported_and_data_stays_readable(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         await add_tenant(database, "one")
         async with database.write() as connection:
@@ -211,7 +207,7 @@ async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: P
 
 
 @pytest.mark.parametrize("moment", ["idle", "busy", "about to commit"])
-async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: str, tmp_path: Path) -> None:
+async def test_lost_postgres_connection_is_reported_and_reopened(moment: str, tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         other = await asyncpg.connect(database.url)
         with pytest.raises(DatabaseUnavailable, match="cannot be reached"):
@@ -230,7 +226,7 @@ async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: 
         assert await count_tenants(database) == 1
 
 
-async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
+async def test_deadlock_raises_database_unavailable(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         await add_tenant(database, "one")
         await add_tenant(database, "two")
@@ -248,7 +244,7 @@ async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
     assert sorted(type(end).__name__ for end in ends) == ["DatabaseUnavailable", "NoneType"]
 
 
-async def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+async def test_sqlite_file_name_may_contain_special_characters(tmp_path: Path) -> None:
     folder = tmp_path / "50% done? #1"
     folder.mkdir()
     async with open_migrated_database("sqlite", folder) as database:
@@ -256,7 +252,7 @@ async def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     assert (folder / "moot.db").is_file()
 
 
-async def test_two_databases_on_one_file_see_the_same(tmp_path: Path) -> None:
+async def test_two_databases_on_one_file_share_data(tmp_path: Path) -> None:
     async with (
         database_url("sqlite", tmp_path) as url,
         Database(url) as one,
@@ -267,12 +263,12 @@ async def test_two_databases_on_one_file_see_the_same(tmp_path: Path) -> None:
         assert await count_tenants(one) == await count_tenants(other) == 20
 
 
-async def test_what_is_no_database_is_refused_with_words() -> None:
+async def test_unknown_database_url_scheme_is_rejected() -> None:
     with pytest.raises(BadSettings, match="MOOT_DATABASE_URL must begin with"):
         Database("mysql://root@localhost/moot")
 
 
-async def test_an_address_that_cannot_be_read_is_refused_without_showing_the_password() -> None:
+async def test_invalid_postgres_url_is_rejected_without_showing_password() -> None:
     async with Database("postgresql://moot:se/cret@localhost/moot") as database:
         with pytest.raises(BadSettings, match="cannot be read") as caught:
             await database.ping()
@@ -280,7 +276,7 @@ async def test_an_address_that_cannot_be_read_is_refused_without_showing_the_pas
     assert "cret" not in str(caught.value)
 
 
-async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
+async def test_unreachable_database_is_reported_with_its_reason() -> None:
     parts = urlsplit(await asyncio.to_thread(postgres_server_url))
     nowhere = {
         "postgresql://127.0.0.1:1/moot": r"cannot be reached \(ConnectionRefused",
@@ -296,7 +292,7 @@ async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
 @pytest.mark.parametrize(
     "error", [asyncpg.InternalClientError("out of step"), asyncpg.InterfaceError("closed"), OSError("gone")]
 )
-def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database_that_is_away(
+def test_driver_connection_errors_become_database_unavailable(
     error: Exception,
 ) -> None:
     with pytest.raises(DatabaseUnavailable, match="cannot be reached"), map_database_errors():
@@ -312,7 +308,7 @@ def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database
         ([3, 2, 1], (3, 2), "2"),
     ],
 )
-def test_a_page_goes_on_after_its_last_one_if_more_was_found(
+def test_paginate_returns_cursor_only_when_more_rows_follow(
     found: list[int], page: tuple[int, ...], following: str | None
 ) -> None:
     assert paginate(found, 2, str) == (page, following)

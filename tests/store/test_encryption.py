@@ -14,7 +14,7 @@ OTHER_SECRET = "uQ5wE8rT1yU4iO7pA0sD3fG6hJ9kL2zX"
 ASSOCIATED_DATA = ("tenant_a", "openai", "https://api.openai.com")
 
 
-def test_what_is_sealed_is_opened_where_it_belongs() -> None:
+def test_decrypt_returns_plaintext_for_its_associated_data() -> None:
     sealer = Encryptor(SECRET)
     sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
     assert b"canary" not in sealed
@@ -32,12 +32,12 @@ def test_what_is_sealed_is_opened_where_it_belongs() -> None:
         ("tenant_a", "openai"),
     ],
 )
-def test_it_is_not_opened_anywhere_else(place: tuple[str, ...]) -> None:
+def test_decrypt_rejects_other_associated_data(place: tuple[str, ...]) -> None:
     sealer = Encryptor(SECRET)
     assert sealer.decrypt(sealer.encrypt("sk-canary", *ASSOCIATED_DATA), *place) is None
 
 
-def test_it_is_not_opened_if_it_was_changed_or_sealed_with_another_secret() -> None:
+def test_decrypt_rejects_changed_ciphertext_and_other_secret() -> None:
     sealer = Encryptor(SECRET)
     sealed = sealer.encrypt("sk-canary", *ASSOCIATED_DATA)
     for place in range(len(sealed)):
@@ -62,20 +62,20 @@ def test_it_is_not_opened_if_it_was_changed_or_sealed_with_another_secret() -> N
         "my-secret-password-for-moot-2024!!",
     ],
 )
-def test_a_secret_that_can_be_guessed_is_refused_unseen(weak: str, tmp_path: Path) -> None:
+def test_weak_secret_is_rejected_without_showing_it(weak: str, tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"token_urlsafe") as caught:
         Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": weak})
     assert weak not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_secret_of_the_environment_needs_no_file(tmp_path: Path) -> None:
+def test_secret_from_environment_needs_no_file(tmp_path: Path) -> None:
     sealed = Encryptor.load_or_create(tmp_path, {"MOOT_SECRET": SECRET}).encrypt("sk-canary")
     assert Encryptor(SECRET).decrypt(sealed) == "sk-canary"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_one_a_file_is_made_that_only_its_owner_reads(tmp_path: Path) -> None:
+def test_generated_secret_file_is_readable_only_by_owner(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     sealed = Encryptor.load_or_create(folder, {}).encrypt("sk-canary")
     assert Encryptor.load_or_create(folder, {"MOOT_SECRET": " "}).decrypt(sealed) == "sk-canary"
@@ -83,7 +83,7 @@ def test_without_one_a_file_is_made_that_only_its_owner_reads(tmp_path: Path) ->
     assert stat.S_IMODE((folder / "secret").stat().st_mode) == 0o600
 
 
-def test_all_that_start_at_once_have_the_same_secret(tmp_path: Path) -> None:
+def test_concurrent_starts_share_one_secret(tmp_path: Path) -> None:
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         with ThreadPoolExecutor(8) as threads:
@@ -93,19 +93,19 @@ def test_all_that_start_at_once_have_the_same_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"cut", b"\xff\xfe\x00"])
-def test_a_file_that_holds_no_secret_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_invalid_secret_file_is_rejected(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(content)
     with pytest.raises(BadSettings, match="secret"):
         Encryptor.load_or_create(tmp_path, {})
 
 
-def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+def test_unwritable_folder_error_suggests_environment_variable(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("no folder")
     with pytest.raises(BadSettings, match="set MOOT_SECRET"):
         Encryptor.load_or_create(tmp_path / "data", {})
 
 
-async def test_a_database_stays_with_the_secret_it_began_with(database: Database) -> None:
+async def test_database_rejects_another_secret(database: Database) -> None:
     await Encryptor(SECRET).check_database_secret(database)
     await Encryptor(SECRET).check_database_secret(database)
     with pytest.raises(BadSettings, match="another secret"):
@@ -113,7 +113,7 @@ async def test_a_database_stays_with_the_secret_it_began_with(database: Database
     await Encryptor(SECRET).check_database_secret(database)
 
 
-def test_the_umask_of_whoever_starts_it_does_not_matter(tmp_path: Path) -> None:
+def test_secret_file_mode_does_not_depend_on_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         Encryptor.load_or_create(tmp_path, {})

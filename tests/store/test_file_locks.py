@@ -13,7 +13,7 @@ with open(sys.argv[1]) as file:
 """
 
 
-def test_a_file_is_held_until_it_is_closed(tmp_path: Path) -> None:
+def test_try_lock_file_holds_until_file_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "held"
     with path.open("w") as one, path.open() as other:
         assert try_lock_file(one) is True
@@ -22,7 +22,7 @@ def test_a_file_is_held_until_it_is_closed(tmp_path: Path) -> None:
         assert try_lock_file(other) is True
 
 
-def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+def test_killed_process_releases_file_lock(tmp_path: Path) -> None:
     path = tmp_path / "held"
     path.touch()
     command = [sys.executable, "-c", LOCK_SCRIPT, str(path)]

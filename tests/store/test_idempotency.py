@@ -16,7 +16,7 @@ from moot.store.idempotency import (
 )
 from moot.store.schema import idempotency
 from moot.types.errors import Conflict
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 
 class SampleReply(Struct, frozen=True):
@@ -54,19 +54,19 @@ async def handler(database: Database) -> RequestHandler:
     return RequestHandler(database)
 
 
-async def test_36_a_request_that_comes_again_gets_the_reply_of_the_first(handler: RequestHandler) -> None:
+async def test_repeated_request_gets_first_reply(handler: RequestHandler) -> None:
     first = await handler.handle_request("tea")
     assert await handler.handle_request("tea") == first == SampleReply("done: tea", 1)
     assert handler.executed == 1
 
 
-async def test_36_requests_that_come_at_once_are_done_once(handler: RequestHandler) -> None:
+async def test_concurrent_requests_are_executed_once(handler: RequestHandler) -> None:
     replies = await asyncio.gather(*(handler.handle_request("tea") for _ in range(10)))
     assert set(replies) == {SampleReply("done: tea", 1)}
     assert handler.executed == 1
 
 
-async def test_another_request_with_the_same_key_is_refused(handler: RequestHandler) -> None:
+async def test_key_is_rejected_for_another_request(handler: RequestHandler) -> None:
     first = await handler.handle_request("tea")
     with pytest.raises(Conflict, match="used for another request"):
         await handler.handle_request("coffee")
@@ -74,19 +74,19 @@ async def test_another_request_with_the_same_key_is_refused(handler: RequestHand
     assert handler.executed == 1
 
 
-async def test_keys_are_each_tenant_s_own(handler: RequestHandler) -> None:
+async def test_keys_belong_to_their_tenant(handler: RequestHandler) -> None:
     await handler.handle_request("tea", tenant=ANNA)
     assert await handler.handle_request("coffee", tenant=BERT) == SampleReply("done: coffee", 2)
     assert await handler.handle_request("coffee", key="another") == SampleReply("done: coffee", 3)
 
 
-async def test_what_failed_may_be_tried_again_with_the_same_key(handler: RequestHandler) -> None:
+async def test_failed_request_can_be_retried_with_same_key(handler: RequestHandler) -> None:
     with pytest.raises(ZeroDivisionError):
         await handler.handle_request("fail")
     assert await handler.handle_request("tea") == SampleReply("done: tea", 2)
 
 
-async def test_of_two_at_once_the_second_is_done_where_the_first_fails(handler: RequestHandler) -> None:
+async def test_concurrent_requests_are_each_executed_when_all_fail(handler: RequestHandler) -> None:
     ends = await asyncio.gather(
         handler.handle_request("fail"),
         handler.handle_request("fail"),
@@ -96,7 +96,7 @@ async def test_of_two_at_once_the_second_is_done_where_the_first_fails(handler: 
     assert [type(end) for end in ends] == [ZeroDivisionError] * 3
 
 
-async def test_replies_are_forgotten_after_a_day(database: Database, handler: RequestHandler) -> None:
+async def test_replies_expire_after_a_day(database: Database, handler: RequestHandler) -> None:
     await handler.handle_request("tea", key="old")
     await handler.handle_request("tea", key="young")
     async with database.write() as connection:
@@ -108,13 +108,13 @@ async def test_replies_are_forgotten_after_a_day(database: Database, handler: Re
         assert (await connection.execute(select(func.count()).select_from(idempotency))).scalar() == 2
 
 
-def test_a_fingerprint_tells_requests_apart() -> None:
+def test_hash_request_distinguishes_requests() -> None:
     asked = [SampleReply("tea", 1), SampleReply("tea", 2), ("tea", 1), "tea", None]
     assert len({hash_request(one) for one in asked}) == len(asked)
     assert hash_request(SampleReply("tea", 1)) == hash_request(SampleReply("tea", 1))
 
 
-async def test_what_takes_a_while_is_refused_until_there_is_a_reply_or_nothing_came(
+async def test_slow_request_reserves_key_until_reply_or_release(
     database: Database,
 ) -> None:
     await create_accounts(database)
@@ -131,7 +131,7 @@ async def test_what_takes_a_while_is_refused_until_there_is_a_reply_or_nothing_c
     )
 
 
-async def test_a_key_whose_server_has_died_can_be_used_again(database: Database) -> None:
+async def test_key_reserved_by_dead_server_can_be_reused(database: Database) -> None:
     await create_accounts(database)
     assert await reserve_key_for_slow_request(database, ANNA, "slow", "tea", SampleReply) is None
     async with database.write() as connection:

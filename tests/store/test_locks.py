@@ -11,7 +11,7 @@ from sqlalchemy import text
 from moot.store import locks
 from moot.store.database import Database
 from moot.store.locks import run_as_leader
-from tests.databases import open_migrated_database
+from tests.support.databases import open_migrated_database
 
 WAIT_TIMEOUT_SECONDS = 60.0
 TERMINATE_LOCK_HOLDERS = """
@@ -66,7 +66,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_the_work_is_done_once_and_its_end_is_the_end(database: Database) -> None:
+async def test_leader_task_runs_once_and_its_end_is_returned(database: Database) -> None:
     server = LeaderCandidate(database)
     async with server.run_in_background() as task:
         await wait_until(lambda: server.is_leader)
@@ -76,7 +76,7 @@ async def test_the_work_is_done_once_and_its_end_is_the_end(database: Database) 
     assert server.starts == 1
 
 
-async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
+async def test_leader_task_error_is_raised(database: Database) -> None:
     async def broken() -> None:
         raise OSError("no such thing")
 
@@ -84,7 +84,7 @@ async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
         await run_as_leader(database, "discord", broken)
 
 
-async def test_another_one_waits_and_takes_over(postgres: Database) -> None:
+async def test_second_candidate_waits_and_takes_over(postgres: Database) -> None:
     first, second = LeaderCandidate(postgres), LeaderCandidate(postgres)
     async with first.run_in_background() as task:
         await wait_until(lambda: first.is_leader)
@@ -96,7 +96,7 @@ async def test_another_one_waits_and_takes_over(postgres: Database) -> None:
             assert not first.is_leader
 
 
-async def test_whoever_loses_hold_of_it_ends_and_begins_anew_when_it_is_free(postgres: Database) -> None:
+async def test_leader_restarts_task_after_losing_its_connection(postgres: Database) -> None:
     server = LeaderCandidate(postgres)
     async with server.run_in_background():
         await wait_until(lambda: server.is_leader)

@@ -14,10 +14,10 @@ from moot.store.database import Database
 from moot.store.migrate import HEAD_REVISION, migrate
 from moot.store.schema import finding, metadata, run, run_event
 from moot.types.errors import BadSettings, DatabaseUnavailable
-from tests.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
-from tests.store.comparing import schema_differences
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.store.schema_comparison import schema_differences
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url, open_migrated_database
+from tests.support.runs import WORKER, create_run, register_workers
 
 # A process that is killed when its migration has made all tables, but not yet all of what searches them.
 KILLED_MIGRATION_SCRIPT = """
@@ -40,7 +40,7 @@ def table_names(connection: Connection) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_two_that_start_at_once_make_one_schema(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_concurrent_migrations_create_one_schema(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
         await asyncio.gather(migrate(one), migrate(other))
         async with one.read() as connection:
@@ -50,7 +50,7 @@ async def test_two_that_start_at_once_make_one_schema(kind: DatabaseKind, tmp_pa
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_31_a_migration_that_dies_half_way_leaves_nothing(
+async def test_failed_migration_is_rolled_back(
     kind: DatabaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
@@ -67,9 +67,7 @@ async def test_31_a_migration_that_dies_half_way_leaves_nothing(
 
 @pytest.mark.slow  # the test before kills no process; that of a first start in tests/test_durability.py does
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_killed_migration_is_completed_by_the_next(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
         killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED_MIGRATION_SCRIPT, url)
         assert await killed.wait() == -signal.SIGKILL
@@ -79,7 +77,7 @@ async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_migrating_again_changes_nothing(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_repeated_migration_keeps_data(kind: DatabaseKind, tmp_path: Path) -> None:
     async with open_migrated_database(kind, tmp_path) as database:
         await create_accounts(database)
         await register_workers(database, WORKER)
@@ -90,7 +88,7 @@ async def test_migrating_again_changes_nothing(kind: DatabaseKind, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_notices_of_an_older_database_are_found_as_new_ones_are(
+async def test_migration_indexes_notices_of_older_database(
     kind: DatabaseKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
@@ -111,9 +109,7 @@ async def test_notices_of_an_older_database_are_found_as_new_ones_are(
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_a_database_of_a_newer_version_is_refused_with_words(
-    kind: DatabaseKind, tmp_path: Path
-) -> None:
+async def test_database_of_newer_version_is_rejected(kind: DatabaseKind, tmp_path: Path) -> None:
     async with open_migrated_database(kind, tmp_path) as database:
         async with database.write() as connection:
             await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -124,14 +120,14 @@ async def test_a_database_of_a_newer_version_is_refused_with_words(
             assert found.scalar() == "9999"
 
 
-async def test_the_folder_of_a_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+async def test_sqlite_folder_is_accessible_only_by_owner(tmp_path: Path) -> None:
     path = tmp_path / "data" / "moot.db"
     async with Database(f"sqlite:///{path}") as database:
         await migrate(database)
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_user_who_may_not_make_tables_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_user_without_create_privilege_gets_advice(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url:
         owner = await asyncpg.connect(url)
         role = f"guest_{uuid4().hex}"
@@ -147,7 +143,7 @@ async def test_a_user_who_may_not_make_tables_is_told_what_to_do(tmp_path: Path)
             await owner.close()
 
 
-async def test_a_database_that_does_not_exist_is_named(tmp_path: Path) -> None:
+async def test_missing_postgres_database_is_reported(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url:
         elsewhere = urlsplit(url)._replace(path="/nowhere").geturl()
         async with Database(elsewhere) as database:

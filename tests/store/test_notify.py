@@ -7,8 +7,8 @@ import pytest
 
 from moot.store import notify as module
 from moot.store.database import Database
-from tests.databases import open_migrated_database
-from tests.store.hearing import collect_notifications, listen_for_notifications, wait_until
+from tests.support.databases import open_migrated_database
+from tests.support.waiting import collect_notifications, listen_for_notifications, wait_until
 
 CONNECTION_ERRORS = (
     ConnectionRefusedError,
@@ -31,7 +31,7 @@ async def send_notification(database: Database, payload: str) -> None:
         await database.notify(connection, "moot_control", payload)
 
 
-async def test_what_one_process_tells_others_hear_and_it_does_itself(postgres: Database) -> None:
+async def test_notifications_reach_all_processes_including_sender(postgres: Database) -> None:
     async with (
         Database(postgres.url) as other,
         collect_notifications(other, "moot_control") as there,
@@ -42,7 +42,7 @@ async def test_what_one_process_tells_others_hear_and_it_does_itself(postgres: D
         await wait_until(lambda: here == there == ["run_1", "run_2"])
 
 
-async def test_every_topic_is_heard_and_only_after_the_end_of_its_transaction(postgres: Database) -> None:
+async def test_notifications_of_every_topic_arrive_only_after_commit(postgres: Database) -> None:
     async with (
         collect_notifications(postgres, "moot_changes") as changes,
         collect_notifications(postgres, "moot_events") as events,
@@ -59,7 +59,7 @@ async def test_every_topic_is_heard_and_only_after_the_end_of_its_transaction(po
     assert set(events) == {"an event"}
 
 
-async def test_29_a_connection_that_breaks_is_made_again_and_that_is_told(postgres: Database) -> None:
+async def test_listener_reconnects_after_lost_connection_and_reports_gap(postgres: Database) -> None:
     missed: list[int] = []
     heard: list[str] = []
     postgres.subscribe("moot_control", heard.append)
@@ -76,7 +76,7 @@ async def test_29_a_connection_that_breaks_is_made_again_and_that_is_told(postgr
         await wait_until(lambda: heard == ["run_1"])
 
 
-async def test_it_goes_on_trying_while_there_is_no_database(
+async def test_listener_retries_while_database_is_unavailable(
     postgres: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[int] = []
@@ -95,7 +95,7 @@ async def test_it_goes_on_trying_while_there_is_no_database(
         await wait_until(lambda: heard == ["run_1"])
 
 
-async def test_it_ends_when_it_is_told_to_and_leaves_no_connection(postgres: Database) -> None:
+async def test_cancelled_listener_leaves_no_connection(postgres: Database) -> None:
     other = await asyncpg.connect(postgres.url)
     for _ in range(3):
         task = asyncio.create_task(module.receive_notifications(postgres, lambda: None))

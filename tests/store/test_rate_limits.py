@@ -9,7 +9,7 @@ from moot.store.database import Database
 from moot.store.migrate import migrate
 from moot.store.rate_limits import MemoryRateLimiter, RateLimiter
 from moot.store.schema import rate
-from tests.databases import DATABASE_KINDS, DatabaseKind, database_url
+from tests.support.databases import DATABASE_KINDS, DatabaseKind, database_url
 
 
 async def advance_time(database: Database, seconds: float) -> None:
@@ -18,7 +18,7 @@ async def advance_time(database: Database, seconds: float) -> None:
         await connection.execute(update(rate).values(free_at=rate.c.free_at - seconds))
 
 
-async def test_so_many_may_come_at_once_and_then_one_at_a_time(database: Database) -> None:
+async def test_rate_limiter_allows_burst_and_then_a_steady_rate(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 3) for _ in range(5)] == [None, None, None, 20.0, 20.0]
     await advance_time(database, 21)
@@ -27,12 +27,12 @@ async def test_so_many_may_come_at_once_and_then_one_at_a_time(database: Databas
     assert [await counted.try_acquire("ada", 3) for _ in range(4)] == [None, None, None, 20.0]
 
 
-async def test_names_do_not_share(database: Database) -> None:
+async def test_names_are_limited_separately(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire(name, 1) for name in ("ada", "bob", "ada")] == [None, None, 60.0]
 
 
-async def test_a_clock_that_was_set_back_shuts_nobody_out(database: Database) -> None:
+async def test_clock_set_back_does_not_block_requests(database: Database) -> None:
     counted = RateLimiter(database)
     for _ in range(3):
         await counted.try_acquire("ada", 3)
@@ -41,7 +41,7 @@ async def test_a_clock_that_was_set_back_shuts_nobody_out(database: Database) ->
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
-async def test_all_workers_count_together(kind: DatabaseKind, tmp_path: Path) -> None:
+async def test_workers_share_one_rate_limit(kind: DatabaseKind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
         await migrate(one)
         workers = (RateLimiter(one), RateLimiter(other))
@@ -49,9 +49,7 @@ async def test_all_workers_count_together(kind: DatabaseKind, tmp_path: Path) ->
     assert taken.count(None) == 5
 
 
-async def test_names_that_are_free_again_are_forgotten(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_names_are_purged(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "PURGE_EVERY", 10)
     counted = RateLimiter(database)
     for n in range(8):
@@ -63,7 +61,7 @@ async def test_names_that_are_free_again_are_forgotten(
         assert (await connection.execute(select(func.count()).select_from(rate))).scalar() == 1
 
 
-async def test_no_more_than_a_burst_comes_at_once(database: Database) -> None:
+async def test_burst_parameter_limits_simultaneous_requests(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 10, 3) for _ in range(5)] == [None, None, None, 6.0, 6.0]
     await advance_time(database, 6.1)
@@ -72,7 +70,7 @@ async def test_no_more_than_a_burst_comes_at_once(database: Database) -> None:
     assert [await counted.try_acquire("ada", 10, 3) for _ in range(4)] == [None, None, None, 6.0]
 
 
-async def test_a_burst_of_one_is_one_after_the_other(database: Database) -> None:
+async def test_burst_of_one_allows_one_request_at_a_time(database: Database) -> None:
     counted = RateLimiter(database)
     assert [await counted.try_acquire("ada", 5, 1) for _ in range(3)] == [None, 12.0, 12.0]
     await advance_time(database, -3600)
@@ -88,7 +86,7 @@ class FakeClock:
         return self.now
 
 
-def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
+def test_memory_rate_limiter_counts_like_the_database() -> None:
     clock = FakeClock()
     recent = MemoryRateLimiter(clock)
     assert [recent.try_acquire("ada", 3) is None for _ in range(5)] == [True, True, True, False, False]
@@ -100,7 +98,7 @@ def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
     assert [recent.try_acquire("ada", 3) is None for _ in range(4)] == [True, True, True, False]
 
 
-def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_rate_limiter_is_bounded_and_keeps_active_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MAX_NAMES", 3)
     recent = MemoryRateLimiter(FakeClock())
     assert recent.try_acquire("ada", 1) is None

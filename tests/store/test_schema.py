@@ -10,17 +10,17 @@ from moot.types.chunks import Usage
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
-from tests.store.comparing import schema_differences
-from tests.store.people import ANNA, create_accounts
-from tests.store.running import make_answer, prepare_leased_run
+from tests.store.schema_comparison import schema_differences
+from tests.support.accounts import ANNA, create_accounts
+from tests.support.runs import make_answer, prepare_leased_run
 
 
-async def test_what_is_migrated_is_what_the_code_knows(database: Database) -> None:
+async def test_migrated_schema_matches_metadata(database: Database) -> None:
     async with database.read() as connection:
         assert await connection.run_sync(schema_differences) == []
 
 
-def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
+def test_every_user_owned_table_has_a_tenant() -> None:
     accounts, runs, insights, channels = (
         {"session", "token", "reup"},
         {"run_event", "lane", "finding"},
@@ -38,7 +38,7 @@ def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
 VERSION_FIELDS = {"version", "versions", "version_id", "revised", "edited"}
 
 
-def test_names_are_the_same_in_python_and_in_sql() -> None:
+def test_struct_fields_match_column_names() -> None:
     for struct, table in ((Discussion, discussion), (Message, message), (Run, run)):
         assert set(struct.__struct_fields__) - VERSION_FIELDS <= set(table.c.keys()), table.name
 
@@ -53,7 +53,7 @@ def test_names_are_the_same_in_python_and_in_sql() -> None:
     ],
     ids=str,
 )
-def test_a_value_comes_back_as_it_was(type_: object, value: object) -> None:
+def test_json_column_round_trips_value(type_: object, value: object) -> None:
     column = Json(type_)
     text = column.process_bind_param(value, None)  # type: ignore[arg-type]
     assert column.process_result_value(text, None) == value  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def test_a_value_comes_back_as_it_was(type_: object, value: object) -> None:
     assert "\0" not in text  # which Postgres would not keep
 
 
-def test_nothing_stays_nothing_and_what_does_not_fit_is_refused() -> None:
+def test_json_column_keeps_none_and_rejects_invalid_value() -> None:
     column = Json(Usage)
     assert column.process_bind_param(None, None) is None  # type: ignore[arg-type]
     assert column.process_result_value(None, None) is None  # type: ignore[arg-type]
@@ -69,14 +69,14 @@ def test_nothing_stays_nothing_and_what_does_not_fit_is_refused() -> None:
         column.process_result_value('{"type":"usage","input":"many"}', None)  # type: ignore[arg-type]
 
 
-async def test_what_nothing_stands_behind_is_refused(database: Database) -> None:
+async def test_event_of_unknown_run_violates_foreign_key(database: Database) -> None:
     await create_accounts(database)
     with pytest.raises(IntegrityError):
         async with database.write() as connection:
             await connection.execute(insert(run_event).values(run="run_none", seq=1, body="{}"))
 
 
-async def test_a_turn_is_kept_once_in_a_run(database: Database) -> None:
+async def test_turn_is_unique_within_a_run(database: Database) -> None:
     claim = await prepare_leased_run(database)
     async with database.write() as connection:
         await add_message(connection, ANNA, make_answer(claim))
@@ -85,7 +85,7 @@ async def test_a_turn_is_kept_once_in_a_run(database: Database) -> None:
             await add_message(connection, ANNA, make_answer(claim, "Again."))
 
 
-async def test_times_keep_their_fractions(database: Database) -> None:
+async def test_timestamps_keep_fractions(database: Database) -> None:
     await prepare_leased_run(database)
     at = 1_700_000_000.123_456_7
     async with database.write() as connection:

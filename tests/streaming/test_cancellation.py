@@ -4,18 +4,18 @@ import pytest
 
 from moot.streaming.cancellation import StopSignal, StreamTimeouts
 from moot.types.events import StopReason
-from tests.streaming.clock import FakeClock, clock
+from tests.streaming.fake_clock import FakeClock, clock
 
 __all__ = ["clock"]
 
 
-async def test_silence_ends_the_scope() -> None:
+async def test_stream_timeouts_end_scope_when_idle() -> None:
     async with StreamTimeouts(idle=0.01, total=10) as guard:
         await asyncio.sleep(5)
     assert guard.end_reason == "idle"
 
 
-async def test_touching_keeps_it_open_until_the_total(clock: FakeClock) -> None:
+async def test_record_progress_extends_scope_until_total_timeout(clock: FakeClock) -> None:
     async with StreamTimeouts(idle=5, total=20) as guard:
         for _ in range(5):
             clock.advance(4)
@@ -24,7 +24,7 @@ async def test_touching_keeps_it_open_until_the_total(clock: FakeClock) -> None:
     assert (guard.end_reason, clock.time()) == ("total", 20)
 
 
-async def test_it_ends_for_a_named_reason_and_leaves_the_task_alive() -> None:
+async def test_cancel_stream_ends_scope_with_reason_and_leaves_task_uncancelled() -> None:
     async with StreamTimeouts(idle=10, total=10) as guard:
         guard.cancel_stream("follow_up_interrupt")
         guard.cancel_stream("stopped_by_user")
@@ -33,14 +33,14 @@ async def test_it_ends_for_a_named_reason_and_leaves_the_task_alive() -> None:
     await asyncio.sleep(0)  # no cancellation is left over
 
 
-async def test_a_block_that_leaves_before_the_cancellation_arrives_is_not_hit_later() -> None:
+async def test_cancel_stream_does_not_cancel_task_after_scope_exit() -> None:
     async with StreamTimeouts(idle=10, total=10) as guard:
         guard.cancel_stream("stopped_by_user")
     await asyncio.sleep(0.001)
     assert guard.end_reason == "stopped_by_user"
 
 
-async def test_what_must_not_be_disturbed_finishes_first() -> None:
+async def test_cancellation_shield_delays_cancellation() -> None:
     finished = False
     async with StreamTimeouts(idle=10, total=10) as guard:
         asyncio.get_running_loop().call_later(0.005, guard.cancel_stream, "stopped_by_user")
@@ -51,7 +51,7 @@ async def test_what_must_not_be_disturbed_finishes_first() -> None:
     assert finished
 
 
-async def test_a_cancellation_from_outside_passes_through() -> None:
+async def test_stream_timeouts_propagate_outer_cancellation() -> None:
     async def body() -> None:
         async with StreamTimeouts(idle=10, total=10) as guard:
             guard.cancel_stream("stopped_by_user")
@@ -62,20 +62,20 @@ async def test_a_cancellation_from_outside_passes_through() -> None:
         await asyncio.create_task(body())
 
 
-async def test_errors_pass_through() -> None:
+async def test_stream_timeouts_propagate_errors() -> None:
     with pytest.raises(KeyError):
         async with StreamTimeouts(idle=10, total=10):
             raise KeyError
 
 
-async def test_after_it_ended_nothing_fires() -> None:
+async def test_stream_timeouts_do_not_fire_after_scope_exit() -> None:
     async with StreamTimeouts(idle=0.005, total=1) as guard:
         pass
     await asyncio.sleep(0.02)
     assert guard.end_reason is None
 
 
-async def test_a_slow_reader_is_not_a_silent_provider(clock: FakeClock) -> None:
+async def test_time_inside_shield_does_not_count_as_idle(clock: FakeClock) -> None:
     async with StreamTimeouts(idle=2, total=100) as guard:
         with guard.cancellation_shield:
             clock.advance(9)
@@ -85,7 +85,7 @@ async def test_a_slow_reader_is_not_a_silent_provider(clock: FakeClock) -> None:
     assert guard.end_reason is None
 
 
-def test_a_stop_outranks_a_follow_up_and_is_never_replaced() -> None:
+def test_user_stop_outranks_follow_up_and_is_never_replaced() -> None:
     stop = StopSignal()
     stop.request_stop("follow_up_interrupt")
     stop.request_stop("stopped_by_user")
@@ -93,7 +93,7 @@ def test_a_stop_outranks_a_follow_up_and_is_never_replaced() -> None:
     assert stop.reason == "stopped_by_user"
 
 
-def test_a_child_hears_its_parent_but_not_the_other_way_round() -> None:
+def test_child_stop_signal_follows_parent_but_not_reverse() -> None:
     run = StopSignal()
     alpha, beta = StopSignal(run), StopSignal(run)
     alpha.request_stop()
@@ -104,7 +104,7 @@ def test_a_child_hears_its_parent_but_not_the_other_way_round() -> None:
     assert StopSignal(run).reason == "follow_up_interrupt"
 
 
-def test_watchers_are_told_once_and_forgotten_afterwards() -> None:
+def test_notify_on_stop_calls_listener_once_and_unregisters_it() -> None:
     stop, told = StopSignal(), list[StopReason]()
     with stop.notify_on_stop(told.append):
         stop.request_stop()
@@ -114,7 +114,7 @@ def test_watchers_are_told_once_and_forgotten_afterwards() -> None:
     assert told == ["stopped_by_user", "stopped_by_user"]
 
 
-async def test_sleep_ends_at_a_stop() -> None:
+async def test_sleep_unless_stopped_ends_at_stop() -> None:
     stop = StopSignal()
     sleeping = asyncio.create_task(stop.sleep_unless_stopped(60))
     await asyncio.sleep(0)
@@ -123,7 +123,7 @@ async def test_sleep_ends_at_a_stop() -> None:
     assert await StopSignal().sleep_unless_stopped(0.001) is False
 
 
-async def test_a_sleep_that_is_cancelled_while_a_stop_comes_is_cancelled() -> None:
+async def test_sleep_unless_stopped_propagates_cancellation_during_stop() -> None:
     in_time = 0
     for ticks in range(4):
         stop = StopSignal()
@@ -140,7 +140,7 @@ async def test_a_sleep_that_is_cancelled_while_a_stop_comes_is_cancelled() -> No
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_child_may_be_deaf_to_one_reason(before: bool) -> None:
+def test_child_stop_signal_can_ignore_one_reason(before: bool) -> None:
     run = StopSignal()
     if before:
         run.request_stop("follow_up_interrupt")

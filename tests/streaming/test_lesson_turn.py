@@ -22,7 +22,7 @@ from moot.types.actions import Action, get_action_name
 from moot.types.drawing import DrawText, OpenWhiteboard
 from moot.types.modes import LessonRole
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, replay_actions
-from tests.whiteboard.ledgers import ACTIONS, TEXTS, record_actions
+from tests.support.whiteboard_strategies import ACTIONS, TEXTS, record_actions
 
 BOX_ITEM = '{"type":"action","name":"wb_draw_shape","params":{"shape":"rectangle","elementId":"box","x":10,"y":10,"width":50,"height":50}}'
 HELLO_ITEM = '{"type":"text","content":"Hello there."}'
@@ -62,14 +62,14 @@ EXPECTED_SUMMARY = [
 ]
 
 
-def test_speech_grows_while_it_is_written() -> None:
+def test_lesson_turn_parser_streams_speech() -> None:
     act = LessonTurnParser("teacher", EMPTY_BOARD)
     assert summarize_pieces(act.feed('[{"type":"text","content":"Hello the')) == ["says Hello the"]
     assert summarize_pieces(act.feed("re.")) == ["says re."]
     assert act.text == "Hello there."
 
 
-def test_an_action_is_taken_when_it_is_complete_and_not_before() -> None:
+def test_lesson_turn_parser_performs_action_when_complete() -> None:
     act = LessonTurnParser("teacher", EMPTY_BOARD)
     assert act.feed(f"[{BOX_ITEM[:-1]}") == []
     (took,) = act.feed("}")
@@ -78,13 +78,13 @@ def test_an_action_is_taken_when_it_is_complete_and_not_before() -> None:
     assert [element.id for element in act.board.elements] == ["box"]
 
 
-def test_speech_and_actions_come_in_their_order_and_what_cannot_be_done_says_why() -> None:
+def test_lesson_turn_parser_keeps_order_and_gives_reason_for_rejected_action() -> None:
     _, pieces = parse_turn(LESSON_ARRAY)
     assert summarize_pieces(pieces) == EXPECTED_SUMMARY
 
 
 @given(st.lists(st.integers(0, len(LESSON_ARRAY)), max_size=30))
-def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
+def test_lesson_turn_result_does_not_depend_on_chunks(places: list[int]) -> None:
     cuts = [0, *sorted(places), len(LESSON_ARRAY)]
     act, pieces = parse_turn(*(LESSON_ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
     assert summarize_pieces(pieces) == EXPECTED_SUMMARY
@@ -101,7 +101,7 @@ def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
         ({"name": "laser", "params": {"elementId": "a"}}, "drops laser: laser is for teachers"),
     ],
 )
-def test_what_cannot_be_done_is_left_out_and_the_speech_goes_on(line: dict[str, object], why: str) -> None:
+def test_lesson_turn_parser_rejects_invalid_action_and_continues(line: dict[str, object], why: str) -> None:
     array = [{"type": "action", **line}, {"type": "text", "content": "Anyway."}]
     act, pieces = parse_turn(json.dumps(array))
     dropped, *rest = summarize_pieces(pieces)
@@ -110,14 +110,14 @@ def test_what_cannot_be_done_is_left_out_and_the_speech_goes_on(line: dict[str, 
     assert parse_lesson_actions(act.lesson_items) == ()
 
 
-def test_a_very_long_name_is_cut() -> None:
+def test_rejected_action_name_is_truncated() -> None:
     _, pieces = parse_turn(json.dumps([{"type": "action", "name": "x" * 5000}]))
     (dropped,) = pieces
     assert isinstance(dropped, RejectedAction)
     assert len(dropped.name) == 100
 
 
-def test_what_is_drawn_gets_an_id_that_is_free_on_the_board_as_it_is() -> None:
+def test_drawn_element_gets_id_that_is_free_on_board() -> None:
     before, _ = parse_turn(f"[{BOX_ITEM}]")
     _, pieces = parse_turn(
         f'[{BOX_ITEM},{{"type":"action","name":"wb_draw_text","params":{{"content":"a","x":1,"y":1}}}}]',
@@ -126,7 +126,7 @@ def test_what_is_drawn_gets_an_id_that_is_free_on_the_board_as_it_is() -> None:
     assert summarize_pieces(pieces) == ["does wb_draw_shape box-2", "does wb_draw_text text-1"]
 
 
-def test_the_script_is_what_was_performed() -> None:
+def test_lesson_items_have_exactly_what_was_performed() -> None:
     act, _ = parse_turn(f"Sure!\n```json\n{LESSON_ARRAY}\n```")
     lines = json.loads(act.lesson_items)
     assert [line.get("content") or line["params"]["elementId"] for line in lines] == [
@@ -141,33 +141,33 @@ def test_the_script_is_what_was_performed() -> None:
     assert not any(isinstance(piece, RejectedAction) for piece in pieces)
 
 
-def test_who_does_nothing_leaves_no_script() -> None:
+def test_lesson_items_are_empty_when_nothing_is_performed() -> None:
     for nothing in ("", " \n", "[]", '[{"type":"action","name":"wb_dance"}]'):
         act, _ = parse_turn(nothing)
         assert (act.lesson_items, act.text) == ("", "")
 
 
 @pytest.mark.parametrize("prose", ["I would rather talk.", "See [1] and {this}.", "Speech. " * 500])
-def test_prose_instead_of_an_array_is_said(prose: str) -> None:
+def test_lesson_turn_parser_treats_prose_as_speech(prose: str) -> None:
     act, _ = parse_turn(*(prose[at : at + 7] for at in range(0, len(prose), 7)))
     assert act.text.strip() == prose.strip()
     assert json.loads(act.lesson_items) == [{"type": "text", "content": act.text}]
 
 
-def test_an_array_that_breaks_off_keeps_what_was_complete_and_the_words_until_there() -> None:
+def test_lesson_turn_parser_keeps_complete_items_of_unfinished_array() -> None:
     act, pieces = parse_turn(f'[{BOX_ITEM},{{"type":"text","content":"And th')
     assert summarize_pieces(pieces) == ["does wb_draw_shape box", "says And th"]
     assert len(parse_lesson_actions(act.lesson_items)) == 1
 
 
 @given(st.lists(TEXTS | ACTIONS, max_size=8))
-def test_actions_are_read_out_of_a_script_as_they_were_written_into_it(lines: list[str | Action]) -> None:
+def test_lesson_actions_round_trip_through_lesson_items(lines: list[str | Action]) -> None:
     actions = [line for line in lines if not isinstance(line, str)]
     assert parse_lesson_actions(encode_lesson_items(lines)) == tuple(actions)
 
 
 @given(st.lists(ACTIONS, max_size=8))
-def test_a_script_leads_to_the_board_of_the_act(actions: list[Action]) -> None:
+def test_lesson_items_replay_to_board_of_parser(actions: list[Action]) -> None:
     settled_ = [entry.action for entry in record_actions(actions)]
     act, _ = parse_turn(encode_lesson_items(settled_), role="teacher")
     assert (
@@ -178,7 +178,7 @@ def test_a_script_leads_to_the_board_of_the_act(actions: list[Action]) -> None:
     )
 
 
-def test_neighbouring_speech_is_written_as_one_item() -> None:
+def test_encode_lesson_items_merges_adjacent_speech() -> None:
     lines = json.loads(
         encode_lesson_items(["One, ", "two.", OpenWhiteboard(), DrawText(content="x", x=1, y=1), "Three."])
     )
@@ -186,17 +186,17 @@ def test_neighbouring_speech_is_written_as_one_item() -> None:
     assert lines[0]["content"] == "One, two."
 
 
-def test_no_nul_comes_out_however_it_was_written() -> None:
+def test_lesson_turn_parser_removes_nul_characters() -> None:
     act, _ = parse_turn(r'[{"type":"text","content":"no\u0000thing"}]')
     assert act.text == "nothing"
 
 
-def test_only_the_speech_of_an_array_is_asked_for() -> None:
+def test_extract_speech_returns_only_speech() -> None:
     assert extract_speech(f'[{BOX_ITEM},{{"type":"text","content":"Look."}}]') == "Look."
     assert extract_speech("Just words.") == "Just words."
 
 
-def test_a_sequel_begins_on_the_board_that_was_left_and_both_scripts_are_one() -> None:
+def test_create_successor_continues_on_same_board() -> None:
     first, _ = parse_turn(f"[{BOX_ITEM}]")
     second = first.create_successor()
     second.feed(

@@ -30,7 +30,7 @@ def visible_text(pieces: list[StreamPiece]) -> str:
     return text
 
 
-def test_thoughts_and_details_leave_the_answer() -> None:
+def test_reasoning_tag_parser_separates_thoughts_and_details() -> None:
     capture = parse_chunks(
         "<think>hmm</think>\n\nYes.<details open><summary>Why</summary>Because\nof this.</details> Really."
     )
@@ -39,7 +39,7 @@ def test_thoughts_and_details_leave_the_answer() -> None:
     assert capture.details == "Because\nof this."
 
 
-def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
+def test_stray_closing_tag_turns_earlier_text_into_thought() -> None:
     capture = ReasoningTagParser()
     first = capture.feed("Let me see. ")
     second = capture.feed("It is 4.</think>The answer is 4.")
@@ -53,14 +53,14 @@ def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
     assert (capture.text, capture.thoughts) == ("The answer is 4.", "Let me see. It is 4.")
 
 
-def test_an_unclosed_block_is_captured_at_the_end() -> None:
+def test_unclosed_block_is_captured_at_end() -> None:
     assert parse_chunks("Yes.<think>but wh").thoughts == "but wh"
     assert parse_chunks("Yes.<details>small print").details == "small print"
     assert parse_chunks("1 <").text == "1 <"
     assert parse_chunks("a <thi").text == "a <thi"
 
 
-def test_tags_inside_code_are_only_characters() -> None:
+def test_tags_inside_code_are_kept_as_text() -> None:
     for text in (
         "Write\n```html\n<details><summary>x</summary></details>\n``` so.",
         "The tag `<think>` opens it and `</think>` closes it.",
@@ -70,7 +70,7 @@ def test_tags_inside_code_are_only_characters() -> None:
         assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
 
 
-def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
+def test_fence_starts_at_line_start_and_code_span_ends_at_line_end() -> None:
     for thought in ("I could use ``` here, hm.\nSo 4.\n", "it is 5` long ", "two `` ticks "):
         capture = parse_chunks(f"{thought}</think>The answer is 4.")
         assert (capture.text, capture.thoughts) == ("The answer is 4.", thought)
@@ -80,14 +80,14 @@ def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
     assert (capture.text, capture.thoughts) == ("see `", "so")
 
 
-def test_a_run_of_ticks_may_be_cut_anywhere() -> None:
+def test_backtick_run_may_be_split_between_chunks() -> None:
     text = "`a``<think>` is one span"
     for cut in range(len(text)):
         capture = parse_chunks(text[:cut], text[cut:])
         assert (capture.text, capture.thoughts) == (text, ""), cut
 
 
-def test_fences_of_every_shape() -> None:
+def test_fences_of_every_form_protect_tags() -> None:
     for text in (
         "```py\nx = '```'\ny = '<think>'\n```\nThe answer",
         "~~~\n<think>\n~~~\nThe answer",
@@ -99,13 +99,13 @@ def test_fences_of_every_shape() -> None:
         assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
 
 
-def test_white_space_alone_is_no_answer() -> None:
+def test_whitespace_alone_is_no_text() -> None:
     capture = parse_chunks(" \n", "\t", " ")
     assert capture.text == ""
     assert parse_chunks("\n\n  indented").text == "  indented"
 
 
-def test_hostile_text_takes_linear_time() -> None:
+def test_reasoning_tag_parser_takes_linear_time_for_hostile_text() -> None:
     assert parse_chunks("<details>" + "<summary>" * 100_000).details == ""
     capture = ReasoningTagParser()
     for _ in range(100_000):
@@ -121,18 +121,18 @@ def test_hostile_text_takes_linear_time() -> None:
     assert parse_chunks(*[" "] * 1_000_000, "x").text == " " * 1_000_000 + "x"
 
 
-def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:
+def test_lone_backtick_does_not_protect_tags_on_next_line() -> None:
     capture = parse_chunks("it's 5` long\n<think>secret</think>done")
     assert (capture.text, capture.thoughts) == ("it's 5` long\ndone", "secret")
 
 
-def test_details_may_be_nested_and_other_tags_stay() -> None:
+def test_details_may_be_nested_and_other_tags_are_kept() -> None:
     capture = parse_chunks("<b>a</b><details>x<details>y</details>z</details></details>")
     assert capture.details == "x<details>y</details>z"
     assert capture.text == "<b>a</b></details>"
 
 
-def test_text_is_handed_on_at_once() -> None:
+def test_plain_text_is_emitted_immediately() -> None:
     capture = ReasoningTagParser()
     assert capture.feed("plain words") == [TextPiece("plain words")]
     assert capture.feed(" 1 < 2") == [TextPiece(" 1 < 2")]
@@ -159,7 +159,7 @@ TAG_FRAGMENTS = st.sampled_from(
 
 
 @given(st.lists(TAG_FRAGMENTS | st.text(max_size=3), max_size=12), st.data())
-def test_any_cut_gives_the_same(parts: list[str], data: st.DataObject) -> None:
+def test_reasoning_tag_result_does_not_depend_on_chunks(parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     chunks = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -170,7 +170,7 @@ def test_any_cut_gives_the_same(parts: list[str], data: st.DataObject) -> None:
 
 
 @given(st.lists(TAG_FRAGMENTS | st.text(max_size=3), max_size=12))
-def test_what_a_reader_shows_is_what_is_kept(parts: list[str]) -> None:
+def test_emitted_pieces_add_up_to_final_text(parts: list[str]) -> None:
     capture = ReasoningTagParser()
     pieces = [piece for part in parts for piece in capture.feed(part)] + capture.close()
     assert visible_text(pieces) == capture.text

@@ -47,7 +47,7 @@ def filter_pieces(*pieces: str, strict: bool = True) -> SpeakerLabelFilter:
         ("", ""),
     ],
 )
-def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
+def test_speaker_label_filter_removes_own_label(text: str, told: str) -> None:
     assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (told, None)
 
 
@@ -61,11 +61,11 @@ def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
         ("Beta:", "Beta"),
     ],
 )
-def test_an_answer_that_begins_with_somebody_elses_label_is_foreign(text: str, name: str) -> None:
+def test_speaker_label_filter_detects_impersonation(text: str, name: str) -> None:
     assert (filter_pieces(text).text, filter_pieces(text).impersonated) == ("", name)
 
 
-def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
+def test_speaker_label_filter_removes_foreign_label_when_not_strict() -> None:
     assert filter_pieces("Beta: yes\nBeta: no", strict=False).text == "yes\nBeta: no"
 
 
@@ -84,7 +84,7 @@ def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
         "First.\nBeta: yes",
     ],
 )
-def test_other_words_are_told_as_they_are(text: str) -> None:
+def test_speaker_label_filter_keeps_other_text(text: str) -> None:
     assert (filter_pieces(text).text, filter_pieces(text).impersonated) == (text, None)
 
 
@@ -97,17 +97,19 @@ def test_other_words_are_told_as_they_are(text: str) -> None:
         (("Alpha", ":", " ", "y", "es"), ["", "", "", "y", "es"]),
     ],
 )
-def test_nothing_waits_longer_than_it_takes_to_tell(pieces: tuple[str, ...], told: list[str]) -> None:
+def test_speaker_label_filter_emits_text_as_soon_as_label_is_excluded(
+    pieces: tuple[str, ...], told: list[str]
+) -> None:
     introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     assert [introduction.feed(piece) for piece in pieces] == told
 
 
-def test_white_space_without_end_does_not_wait_without_end() -> None:
+def test_speaker_label_filter_buffer_is_bounded_for_whitespace() -> None:
     introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     assert len(introduction.feed(" " * 100_000)) == 100_000
 
 
-def test_after_a_retraction_the_answer_begins_anew() -> None:
+def test_speaker_label_filter_restarts_after_retraction() -> None:
     introduction = SpeakerLabelFilter(SPEAKER_NAMES, strict=True)
     introduction.feed("Let me see.")
     introduction.reset_filter()
@@ -115,7 +117,7 @@ def test_after_a_retraction_the_answer_begins_anew() -> None:
 
 
 @given(st.lists(st.sampled_from(TEXT_FRAGMENTS)).map("".join), st.data(), st.booleans())
-def test_any_cut_gives_the_same(text: str, data: st.DataObject, strict: bool) -> None:
+def test_speaker_label_result_does_not_depend_on_chunks(text: str, data: st.DataObject, strict: bool) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     whole, cut = filter_pieces(text, strict=strict), filter_pieces(*pieces, strict=strict)
@@ -142,7 +144,7 @@ LABELS = SpeakerLabels(["Gamma", "Gamma Ray", "Beta"])
         ("Gamma Ray: yes", "Gamma Ray"),
     ],
 )
-def test_a_label_at_the_start_is_found_and_stripped(text: str, name: str) -> None:
+def test_leading_label_is_found_and_stripped(text: str, name: str) -> None:
     assert LABELS.leading_name(text) == name
     assert LABELS.strip_label(text) == "yes"
 
@@ -150,16 +152,16 @@ def test_a_label_at_the_start_is_found_and_stripped(text: str, name: str) -> Non
 @pytest.mark.parametrize(
     "text", ["Beta says: yes", "Betamax: yes", "Yes, Beta: yes", "beta://yes", "Delta: yes", ""]
 )
-def test_no_label(text: str) -> None:
+def test_speaker_labels_ignore_text_without_label(text: str) -> None:
     assert LABELS.leading_name(text) is None
     assert LABELS.strip_label(text) == text
 
 
-def test_a_label_on_a_later_line() -> None:
+def test_text_before_later_label_is_returned() -> None:
     assert LABELS.text_before_later_label("So.\nBeta: yes") == "So.\n"
     assert LABELS.text_before_later_label("Beta: yes\nSo.") is None
 
 
-def test_nobody_has_no_label() -> None:
+def test_empty_names_have_no_label() -> None:
     assert SpeakerLabels([""]).leading_name(": yes") is None
     assert SpeakerLabels([]).leading_name("Beta: yes") is None

@@ -22,8 +22,8 @@ from moot.types.events import (
 )
 from moot.types.faults import make_fault
 from moot.whiteboard.state import EMPTY_BOARD
-from tests.streaming.clock import FakeClock, clock
-from tests.taking import GENEROUS_LIMITS
+from tests.streaming.fake_clock import FakeClock, clock
+from tests.support.provider_turns import GENEROUS_LIMITS
 
 __all__ = ["clock"]
 
@@ -63,7 +63,7 @@ async def consume_turn(
     return result, events
 
 
-async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
+async def test_consume_stream_turns_chunks_into_events_and_result() -> None:
     result, events = await consume_turn(
         chunk_stream([Thought("Hm.")], [Text("Yes"), Text(", ")], [Text("so.")], [Usage(5, 3), Done("stop")])
     )
@@ -78,7 +78,7 @@ async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
     assert result.first_token_seconds is not None
 
 
-async def test_the_first_token_is_the_first_that_is_told() -> None:
+async def test_first_token_time_starts_at_first_visible_chunk() -> None:
     result, _ = await consume_turn(chunk_stream([Progress(5)], [Done("stop")]))
     assert result.first_token_seconds is None
     result, _ = await consume_turn(
@@ -87,18 +87,18 @@ async def test_the_first_token_is_the_first_that_is_told() -> None:
     assert result.first_token_seconds is not None
 
 
-async def test_the_latest_usage_counts() -> None:
+async def test_latest_usage_is_reported() -> None:
     result, _ = await consume_turn(chunk_stream([Usage(5, 1)], [Text("x"), Usage(5, 9), Done("stop")]))
     assert result.usage == Usage(5, 9)
 
 
-async def test_tool_calls_make_the_result_a_tool_call_and_keep_the_text_before() -> None:
+async def test_tool_calls_set_tool_call_status_and_keep_text() -> None:
     call = ToolCall("1", "look_up", "{}")
     result, _ = await consume_turn(chunk_stream([Text("Let me look."), call, Done("tool_calls")]))
     assert (result.status, result.text, result.tool_calls) == ("tool_call", "Let me look.", (call,))
 
 
-async def test_what_came_before_calls_is_handed_back_as_it_came_signatures_and_all() -> None:
+async def test_result_parts_keep_thought_signatures_and_order() -> None:
     call = ToolCall("1", "look_up", "{}", "signed")
     came: list[Chunk] = [
         Thought("H"),
@@ -112,18 +112,18 @@ async def test_what_came_before_calls_is_handed_back_as_it_came_signatures_and_a
     assert result.parts == (Thought("Hm.", "proof"), Thought("And?"), Text("Let me."), call)
 
 
-async def test_calls_alone_are_an_answer_where_there_are_tools() -> None:
+async def test_tool_calls_without_text_are_an_answer_when_tools_exist() -> None:
     call = ToolCall("1", "look_up", "{}")
     result, _ = await consume_turn(chunk_stream([call, Done("tool_calls")]), tools=True)
     assert (result.status, result.tool_calls) == ("tool_call", (call,))
 
 
-async def test_nothing_is_an_answer_to_somebody_who_has_said_something_before() -> None:
+async def test_empty_answer_is_completed_when_text_was_said_before() -> None:
     result, _ = await consume_turn(chunk_stream([Done("stop")]), has_spoken=True)
     assert (result.status, result.text) == ("completed", "")
 
 
-async def test_tools_are_not_called_after_a_failure() -> None:
+async def test_tool_calls_are_dropped_after_failure() -> None:
     result, _ = await consume_turn(
         chunk_stream([ToolCall("1", "look_up", "{}"), Failed(make_fault("network", "broke"))])
     )
@@ -131,7 +131,7 @@ async def test_tools_are_not_called_after_a_failure() -> None:
 
 
 @pytest.mark.parametrize("hang", [True, False])
-async def test_silence_times_out_and_keeps_what_came(hang: bool) -> None:
+async def test_idle_stream_times_out_and_keeps_text(hang: bool) -> None:
     result, _ = await consume_turn(chunk_stream([Text("half an ans")], hang=hang), limits=Limits(idle=0.02))
     assert result.text == "half an ans"
     assert result.status == ("timeout" if hang else "error")
@@ -139,7 +139,7 @@ async def test_silence_times_out_and_keeps_what_came(hang: bool) -> None:
     assert ("0.02 s" if hang else "incomplete") in result.fault.message
 
 
-async def test_usage_and_empty_batches_are_not_content() -> None:
+async def test_usage_chunks_do_not_count_as_progress() -> None:
     async def busy_saying_nothing() -> AsyncGenerator[list[Chunk], None]:
         while True:
             yield [Usage(1, 1)]
@@ -149,7 +149,7 @@ async def test_usage_and_empty_batches_are_not_content() -> None:
     assert result.status == "timeout"
 
 
-async def test_an_answer_may_not_take_for_ever() -> None:
+async def test_total_timeout_ends_endless_answer() -> None:
     async def chatter() -> AsyncGenerator[list[Chunk], None]:
         while True:
             yield [Text("blah ")]
@@ -159,7 +159,7 @@ async def test_an_answer_may_not_take_for_ever() -> None:
     assert (result.status, result.text[:5]) == ("timeout", "blah ")
 
 
-async def test_an_answer_may_not_be_endless() -> None:
+async def test_character_limit_ends_endless_answer() -> None:
     async def flood() -> AsyncGenerator[list[Chunk], None]:
         while True:
             yield [Text("x" * 1000)]
@@ -171,7 +171,7 @@ async def test_an_answer_may_not_be_endless() -> None:
     assert "10,000 characters" in result.fault.message
 
 
-async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
+async def test_stop_keeps_text_and_closes_stream() -> None:
     stop, closed = StopSignal(), asyncio.Event()
 
     async def slow() -> AsyncGenerator[list[Chunk], None]:
@@ -188,14 +188,14 @@ async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
 
 
-async def test_a_stop_before_the_start_asks_nobody() -> None:
+async def test_stop_before_start_reads_nothing() -> None:
     stop = StopSignal()
     stop.request_stop("follow_up_interrupt")
     result, events = await consume_turn(chunk_stream(hang=True), stop=stop)
     assert (result.status, events) == ("follow_up_interrupt", [])
 
 
-async def test_a_stop_that_races_completion_gives_one_of_the_two() -> None:
+async def test_stop_during_last_batch_keeps_completed_status() -> None:
     stop = StopSignal()
 
     async def emit(_: list[Event]) -> None:
@@ -207,7 +207,7 @@ async def test_a_stop_that_races_completion_gives_one_of_the_two() -> None:
     assert (finished.status, finished.text) == ("completed", "all")
 
 
-async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None:
+async def test_pending_events_are_emitted_when_stop_arrives() -> None:
     stop, told = StopSignal(), list[Event]()
 
     async def slow_reader(events: list[Event]) -> None:
@@ -235,13 +235,15 @@ async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None
         ([Done("content_filter")], "error", "content_blocked"),
     ],
 )
-async def test_endings(chunks: list[Chunk], status: str, kind: str | None) -> None:
+async def test_final_chunks_set_status_and_fault_kind(
+    chunks: list[Chunk], status: str, kind: str | None
+) -> None:
     result, _ = await consume_turn(chunk_stream(chunks))
     assert result.status == status
     assert (result.fault.kind if result.fault else None) == kind
 
 
-async def test_a_mistake_of_ours_is_not_tried_again() -> None:
+async def test_internal_error_is_not_retryable() -> None:
     async def broken() -> AsyncGenerator[list[Chunk], None]:
         yield [Text("so far")]
         raise KeyError("seat")
@@ -253,13 +255,13 @@ async def test_a_mistake_of_ours_is_not_tried_again() -> None:
     )
 
 
-async def test_nul_and_lone_surrogates_are_cleaned() -> None:
+async def test_nul_and_lone_surrogates_are_replaced() -> None:
     result, events = await consume_turn(chunk_stream([Text("a\0b \ud800c"), Thought("\0"), Done("stop")]))
     assert result.text == "ab \ufffdc"
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
 
 
-async def test_retracted_text_comes_again_as_thought() -> None:
+async def test_retracted_text_is_emitted_again_as_thought() -> None:
     result, events = await consume_turn(
         chunk_stream([Text("pondering")], [Text("</think>Yes.")], [Done("stop")])
     )
@@ -267,13 +269,13 @@ async def test_retracted_text_comes_again_as_thought() -> None:
     assert (result.text, result.thoughts) == ("Yes.", "pondering")
 
 
-async def test_what_was_held_back_is_told_at_the_end() -> None:
+async def test_held_back_text_is_emitted_at_end() -> None:
     result, events = await consume_turn(chunk_stream([Text("1 <")], [Done("stop")]))
     assert result.text == "1 <"
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "1 <"
 
 
-async def test_content_that_is_only_captured_is_progress_too(clock: FakeClock) -> None:
+async def test_captured_details_count_as_progress(clock: FakeClock) -> None:
     async def small_print() -> AsyncGenerator[list[Chunk], None]:
         yield [Text("Yes.<details>")]
         for _ in range(8):
@@ -297,7 +299,7 @@ def split_text(text: str, places: list[int]) -> list[list[Chunk]]:
     return [[Text(text[start:end])] for start, end in itertools.pairwise(cuts)]
 
 
-async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
+async def test_lesson_turn_emits_speech_and_actions_with_turn_key() -> None:
     array = f'[{OPEN_ITEM},{{"type":"text","content":"Look."}},{{"type":"action","name":"laser"}}]'
     result, events = await consume_turn(
         chunk_stream([Text(array)], [Done("stop")]), lesson_parser=LessonTurnParser("student", EMPTY_BOARD)
@@ -312,7 +314,7 @@ async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
     assert result.lesson_items == f'[{OPEN_ITEM},{{"type":"text","content":"Look."}}]'
 
 
-async def test_an_act_without_a_word_is_an_answer() -> None:
+async def test_lesson_turn_with_only_actions_is_an_answer() -> None:
     result, _ = await consume_turn(
         chunk_stream([Text(f"[{OPEN_ITEM}]")], [Done("stop")]),
         lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
@@ -321,7 +323,7 @@ async def test_an_act_without_a_word_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize("nothing", ["", "[]", "<think>Hm.</think>", '[{"type":"action","name":"dance"}]'])
-async def test_an_act_in_which_nothing_happens_is_no_answer(nothing: str) -> None:
+async def test_lesson_turn_without_items_is_empty_response(nothing: str) -> None:
     result, _ = await consume_turn(
         chunk_stream([Text(nothing)], [Done("stop")]), lesson_parser=LessonTurnParser("student", EMPTY_BOARD)
     )
@@ -329,7 +331,7 @@ async def test_an_act_in_which_nothing_happens_is_no_answer(nothing: str) -> Non
 
 
 @given(st.lists(st.integers(0, len(THOUGHT_AND_ARRAY)), max_size=20))
-async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_any_cut(
+async def test_thoughts_before_array_and_tags_inside_it_do_not_depend_on_chunks(
     places: list[int],
 ) -> None:
     result, events = await consume_turn(
@@ -344,7 +346,7 @@ async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_an
 
 
 @given(st.lists(st.integers(0, len(TAGGED_ARRAY)), max_size=20))
-async def test_tags_in_an_array_without_thoughts_are_characters_in_any_cut(places: list[int]) -> None:
+async def test_tags_inside_array_are_kept_as_text_for_any_chunks(places: list[int]) -> None:
     result, _ = await consume_turn(
         chunk_stream(*split_text(TAGGED_ARRAY, places), [Done("stop")]),
         lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
@@ -353,7 +355,7 @@ async def test_tags_in_an_array_without_thoughts_are_characters_in_any_cut(place
     assert (result.thoughts, result.details) == ("", "")
 
 
-async def test_thoughts_that_a_provider_tells_apart_are_no_part_of_an_act() -> None:
+async def test_provider_thoughts_are_not_part_of_lesson_turn() -> None:
     result, _ = await consume_turn(
         chunk_stream([Thought("Hm [")], [Text(TAGGED_ARRAY), Done("stop")]),
         lesson_parser=LessonTurnParser("student", EMPTY_BOARD),
@@ -361,7 +363,7 @@ async def test_thoughts_that_a_provider_tells_apart_are_no_part_of_an_act() -> N
     assert (result.thoughts, result.text[:5]) == ("Hm [", "Write")
 
 
-async def test_an_act_that_is_stopped_keeps_what_was_said_and_done() -> None:
+async def test_stopped_lesson_turn_keeps_performed_items() -> None:
     stop = StopSignal()
 
     async def words() -> AsyncGenerator[list[Chunk], None]:

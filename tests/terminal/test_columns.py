@@ -9,7 +9,8 @@ from moot.terminal.columns import Column, LiveColumns, columns_for, update_colum
 from moot.types.events import Event, RunEnded
 from moot.types.faults import make_fault
 from moot.types.participants import make_participants
-from tests.terminal.dialogue import (
+from tests.support.debate_samples import ANALYSIS_EVENTS, debate_events, stage_started
+from tests.support.run_events import (
     CONNECTION_BROKE,
     HOSTILE_TEXT,
     KEY_REJECTED,
@@ -23,7 +24,6 @@ from tests.terminal.dialogue import (
     turn_ended,
     turn_started,
 )
-from tests.terminal.findings import ANALYSIS_EVENTS, debate_events, stage_started
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STARTED_TURNS = (run_started("a/one", "b/two"), turn_started("alpha", "a/one"), turn_started("beta", "b/two"))
@@ -50,30 +50,30 @@ def lines_with(text: str, *words: str) -> list[str]:
 SPEAKING_EVENTS = (*STARTED_TURNS, text_delta("alpha", "Round tables."), text_delta("beta", "Square tables."))
 
 
-def test_a_wide_screen_has_columns() -> None:
+def test_wide_terminal_shows_columns() -> None:
     picture = render_text(*SPEAKING_EVENTS, width=100)
     assert lines_with(picture, "Alpha · a/one", "Beta · b/two")
     assert lines_with(picture, "Round tables.", "Square tables.")
 
 
-def test_a_narrow_screen_has_one_below_the_other() -> None:
+def test_narrow_terminal_stacks_answers() -> None:
     picture = render_text(*SPEAKING_EVENTS, width=60)
     assert not lines_with(picture, "Alpha · a/one", "Beta · b/two")
     assert picture.index("Round tables.") < picture.index("Beta · b/two") < picture.index("Square tables.")
 
 
-def test_columns_turn_into_blocks_where_they_get_too_narrow() -> None:
+def test_columns_are_stacked_below_min_column_width() -> None:
     assert lines_with(render_text(*SPEAKING_EVENTS, width=72), "Alpha", "Beta")
     assert not lines_with(render_text(*SPEAKING_EVENTS, width=71), "Alpha", "Beta")
 
 
-def test_a_lane_shows_what_its_participant_is_doing() -> None:
+def test_panel_shows_participant_status() -> None:
     picture = render_text(*STARTED_TURNS, thought_delta("beta", "Hm."), text_delta("alpha", "Round."))
     assert lines_with(picture, "speaking", "thinking")
     assert "Hm." not in picture
 
 
-def test_in_the_end_there_are_the_whole_answers_in_the_order_of_asking() -> None:
+def test_full_answers_are_printed_in_request_order_at_end() -> None:
     long = "\n\n".join(f"Line {number}." for number in range(200))
     picture = render_text(
         *STARTED_TURNS,
@@ -86,14 +86,14 @@ def test_in_the_end_there_are_the_whole_answers_in_the_order_of_asking() -> None
     assert all(f"Line {number}." in picture for number in range(200))
 
 
-def test_details_follow_the_answer() -> None:
+def test_details_are_printed_after_answer() -> None:
     picture = render_text(
         *STARTED_TURNS, turn_ended("alpha", "Round.", details="Because everyone sees everyone.")
     )
     assert picture.index("Round.") < picture.index("Because everyone sees everyone.")
 
 
-def test_an_error_is_shown_in_its_lane() -> None:
+def test_error_is_shown_in_panel_of_participant() -> None:
     picture = render_text(
         *STARTED_TURNS,
         turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED),
@@ -111,12 +111,12 @@ def test_an_error_is_shown_in_its_lane() -> None:
     assert lines_with(picture, "failed", "partial")
 
 
-def test_a_run_that_was_stopped_says_so() -> None:
+def test_stopped_run_prints_notice() -> None:
     picture = render_text(*STARTED_TURNS, turn_ended("alpha", "Rou", status="stopped", finish=None))
     assert picture.rindex("Rou") < picture.rindex("Stopped.") < picture.rindex("Beta")
 
 
-def test_the_model_that_answers_is_named() -> None:
+def test_heading_names_model_that_answered() -> None:
     picture = render_text(
         *STARTED_TURNS,
         turn_started("alpha", "z/fallback", attempt=2),
@@ -126,12 +126,12 @@ def test_the_model_that_answers_is_named() -> None:
     assert picture.rindex("Alpha · z/fallback") > picture.rfind("Alpha · a/one")
 
 
-def test_a_notice_says_whom_it_is_about() -> None:
+def test_notice_names_participant() -> None:
     assert "Beta: Trying again." in render_text(*STARTED_TURNS, notice_event("Trying again.", "beta"))
 
 
 @pytest.mark.parametrize("width", [100, 40])
-def test_a_screen_is_not_steered_by_a_model(width: int) -> None:
+def test_control_characters_of_model_are_removed(width: int) -> None:
     written = render_terminal(
         *STARTED_TURNS,
         text_delta("alpha", HOSTILE_TEXT),
@@ -143,18 +143,18 @@ def test_a_screen_is_not_steered_by_a_model(width: int) -> None:
     assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in written] == []
 
 
-def test_more_participants_than_colours_and_a_small_screen_are_shown_all_the_same() -> None:
+def test_many_participants_fit_small_terminal() -> None:
     models = tuple(f"m/{number}" for number in range(9))
     picture = render_text(run_started(*models), turn_ended("alpha", "First."), width=20, height=5)
     assert "Iota · m/8" in picture
 
 
-def test_the_cursor_is_there_again_afterwards() -> None:
+def test_cursor_is_restored_after_close() -> None:
     written = render_terminal(*SPEAKING_EVENTS)
     assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
 
 
-def test_a_run_that_never_began_shows_nothing() -> None:
+def test_close_prints_nothing_when_run_never_started() -> None:
     assert render_terminal() == ""
 
 
@@ -162,22 +162,22 @@ def test_a_run_that_never_began_shows_nothing() -> None:
     ("text", "kept"),
     [("use the <head> tag", "<head>"), ("List<String> x", "<String>"), ("<div>\nhello\n</div>", "hello")],
 )
-def test_nothing_of_an_answer_is_taken_for_markup(text: str, kept: str) -> None:
+def test_markup_in_answer_is_printed_as_text(text: str, kept: str) -> None:
     assert kept in render_text(run_started("a/one", "b/two"), turn_ended("alpha", text))
 
 
-def test_lines_stay_lines() -> None:
+def test_line_breaks_are_kept() -> None:
     assert "red Violets" not in render_text(
         run_started("a/one", "b/two"), turn_ended("alpha", "Roses are red\nViolets are blue")
     )
 
 
-def test_a_run_that_was_cut_short_leaves_what_came() -> None:
+def test_close_prints_partial_text_of_unfinished_run() -> None:
     text = render_text(run_started("a/one", "b/two"), turn_started("alpha"), text_delta("alpha", "Rou"))
     assert "Rou" in text[text.rindex("Alpha") :]
 
 
-def test_a_screen_is_not_steered_by_an_error_either() -> None:
+def test_control_characters_in_errors_and_notices_are_removed() -> None:
     steering = make_fault("api_error", "x failed: \x1b]0;title\x07.")
     events = (run_started("a/one", "b/two"), notice_event("\x1b]0;t", "alpha"))
     assert "\x1b]" not in render_terminal(*events, turn_ended("alpha", status="failed", error=steering))
@@ -191,27 +191,27 @@ def follow_column(*events: Event, max_chars: int = 100) -> Column:
 
 
 class TestColumns:
-    def test_columns_are_told_apart_by_colour(self) -> None:
+    def test_columns_have_different_colours(self) -> None:
         columns = columns_for(make_participants(("a/one",) * 8))
         assert [column.participant.name for column in columns.values()][:2] == ["Alpha", "Beta"]
         assert len({column.style for column in list(columns.values())[:6]}) == 6
 
-    def test_a_column_says_what_its_participant_is_doing(self) -> None:
+    def test_column_state_follows_events(self) -> None:
         assert follow_column().state == "waiting"
         assert follow_column(turn_started("alpha"), thought_delta("alpha", "Hm.")).state == "thinking"
         assert follow_column(turn_started("alpha"), text_delta("alpha", "Rou")).state == "speaking"
         assert follow_column(turn_started("alpha"), turn_ended("alpha", "Round.")).state == "completed"
 
-    def test_what_one_says_is_not_in_the_column_of_another(self) -> None:
+    def test_column_contains_only_text_of_its_participant(self) -> None:
         assert follow_column(text_delta("beta", "Square."), text_delta("alpha", "Round.")).tail == "Round."
 
-    def test_a_turn_that_starts_again_starts_empty(self) -> None:
+    def test_new_attempt_clears_column(self) -> None:
         column = follow_column(
             turn_started("alpha"), text_delta("alpha", "Squ"), turn_started("alpha", "z/fallback", attempt=2)
         )
         assert (column.tail, column.state, column.model) == ("", "waiting", "z/fallback")
 
-    def test_text_that_was_thought_disappears(self) -> None:
+    def test_retracted_text_is_removed(self) -> None:
         assert (
             follow_column(
                 text_delta("alpha", "Square?"), text_retracted("alpha"), text_delta("alpha", "Round.")
@@ -219,14 +219,14 @@ class TestColumns:
             == "Round."
         )
 
-    def test_only_the_end_of_a_long_answer_is_kept(self) -> None:
+    def test_column_keeps_only_tail_of_long_answer(self) -> None:
         assert follow_column(*(text_delta("alpha", c) for c in "abcdef"), max_chars=3).tail == "def"
 
-    def test_control_characters_are_left_out(self) -> None:
+    def test_control_characters_are_removed(self) -> None:
         assert follow_column(text_delta("alpha", HOSTILE_TEXT)).tail == STRIPPED_TEXT
 
 
-def test_where_it_is_narrow_the_room_goes_to_those_who_still_speak() -> None:
+def test_narrow_terminal_gives_space_to_active_participants() -> None:
     models = [f"a/{n}" for n in range(5)]
     long = "\n".join(f"line {n}" for n in range(30))
     events = [
@@ -241,12 +241,12 @@ def test_where_it_is_narrow_the_room_goes_to_those_who_still_speak() -> None:
     assert len(lines_with(live, "completed")) >= 4
 
 
-def test_more_participants_than_fit_are_named_all_the_same() -> None:
+def test_all_participants_are_named_when_they_do_not_fit() -> None:
     text = render_text(run_started(*(f"a/{n}" for n in range(12))), width=60, height=20)
     assert "Mu · a/11" in text
 
 
-def test_waiting_is_counted() -> None:
+def test_status_text_counts_waiting_seconds() -> None:
     column = Column(make_participants(("a/one",))[0], "cyan", "a/one", waiting_since=100.0)
     assert column.status_text(101.0) == "waiting"
     assert column.status_text(112.4) == "waiting for 12 s"
@@ -273,7 +273,7 @@ class TestRounds:
         turn_ended("alpha", "Still round."),
     )
 
-    def test_it_reads_from_top_to_bottom_and_nothing_is_printed_twice(self) -> None:
+    def test_rounds_are_printed_once_in_order(self) -> None:
         file = StringIO()
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
         live.apply_events(
@@ -296,17 +296,17 @@ Still round.
 
 """)
 
-    def test_only_whoever_speaks_is_drawn(self) -> None:
+    def test_live_view_shows_only_active_participant(self) -> None:
         picture = render_live_view(run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN[:2])
         assert "Square tables." in picture
         assert "Beta · b/two" in picture
         assert "Alpha" not in picture
         assert "Round tables." not in picture
 
-    def test_between_two_turns_nothing_is_drawn(self) -> None:
+    def test_live_view_is_empty_between_turns(self) -> None:
         assert render_live_view(run_started("a/one", "b/two"), *self.ALPHA_TURN).strip() == ""
 
-    def test_what_has_ended_is_off_the_live_view_when_it_is_written_out(self) -> None:
+    def test_live_view_is_cleared_before_turn_is_printed(self) -> None:
         file = StringIO()
         live = LiveColumns(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
         live([run_started("a/one", "b/two"), *self.ALPHA_TURN[:3]])
@@ -317,27 +317,27 @@ Still round.
         live.close()
         assert "╰" not in below
 
-    def test_those_who_speak_at_the_same_time_are_written_out_together(self) -> None:
+    def test_parallel_turns_are_printed_together(self) -> None:
         both = (round_started(0), turn_started("alpha"), turn_started("beta", "b/two"))
         events = (run_started("a/one", "b/two"), *both, turn_ended("beta", "Square.", model="b/two"))
         assert "Square." not in printed_before_close(*events)
         written = printed_before_close(*events, turn_ended("alpha", "Round."))
         assert written.index("Round.") < written.index("Square.")
 
-    def test_one_who_could_not_be_asked_stands_in_its_place(self) -> None:
+    def test_failed_turn_is_printed_in_its_position(self) -> None:
         refused = turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED)
         written = printed_before_close(
             run_started("a/one", "b/two"), round_started(0), refused, *self.BETA_TURN
         )
         assert written.index(KEY_REJECTED.message) < written.index("Square.")
 
-    def test_a_turn_that_was_cut_short_is_left_at_the_end(self) -> None:
+    def test_unfinished_turn_is_printed_at_close(self) -> None:
         written = render_text(run_started("a/one", "b/two"), *self.ALPHA_TURN, *self.BETA_TURN[:2])
         assert written.rindex("Round tables.") < written.rindex("Square tables.")
         assert written[written.rindex("Beta · b/two") :].count("Square tables.") == 1
 
     @pytest.mark.parametrize("width", [100, 50])
-    def test_a_screen_is_not_steered_by_a_model(self, width: int) -> None:
+    def test_control_characters_of_model_are_removed_in_rounds(self, width: int) -> None:
         hostile = (
             round_started(0),
             turn_started("alpha"),
@@ -351,7 +351,7 @@ Still round.
 class TestDebate:
     """All speak at once, then one does; the minutes stand below."""
 
-    def test_it_reads_from_top_to_bottom_and_the_minutes_come_last(self) -> None:
+    def test_stages_are_printed_in_order_with_report_last(self) -> None:
         written = printed_before_close(*debate_events(*ANALYSIS_EVENTS))
         words = (
             "First answers",
@@ -370,16 +370,16 @@ class TestDebate:
         assert places == sorted(places)
         assert [written.count(word) for word in words] == [1] * len(words)
 
-    def test_what_is_found_is_not_written_out_before_the_end(self) -> None:
+    def test_report_is_not_printed_before_run_ends(self) -> None:
         assert "Two want to split" not in printed_before_close(*debate_events(*ANALYSIS_EVENTS)[:-1])
 
-    def test_whoever_waits_for_the_minutes_is_told_so(self) -> None:
+    def test_live_view_announces_pending_report(self) -> None:
         *events, _ = debate_events(*ANALYSIS_EVENTS)
         assert "The minutes are being written" in render_live_view(*events)
         assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS))
         assert "The minutes are being written" not in render_live_view(*debate_events(*ANALYSIS_EVENTS)[:10])
 
-    def test_where_nobody_answered_there_are_no_minutes(self) -> None:
+    def test_report_is_omitted_without_answers(self) -> None:
         refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta")]
         events = (
             run_started("a/one", "b/two"),
@@ -424,7 +424,7 @@ class TestAdvisors:
         stage_started("synthesis"),
     )
 
-    def test_it_reads_from_top_to_bottom(self) -> None:
+    def test_stages_are_printed_in_order(self) -> None:
         events = (
             *self.EVENTS,
             turn_started("alpha"),
@@ -436,5 +436,5 @@ class TestAdvisors:
         places = [written.index(word) for word in words]
         assert places == sorted(places)
 
-    def test_nobody_waits_for_minutes(self) -> None:
+    def test_live_view_announces_no_report(self) -> None:
         assert "minutes" not in render_live_view(run_started("a/one", "b/two"), *self.EVENTS)

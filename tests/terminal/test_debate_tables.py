@@ -7,7 +7,7 @@ from rich.console import Console
 from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_tables import render_debate_tables
 from moot.types.events import Event
-from tests.terminal.findings import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
+from tests.support.debate_samples import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events
 
 STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
 
@@ -22,7 +22,7 @@ def draw_tables(*analyses: Event, width: int = 80, terminal: bool = False) -> st
     return file.getvalue()
 
 
-def test_the_minutes_on_a_screen_of_80_columns() -> None:
+def test_debate_tables_at_80_columns() -> None:
     lines = [line.rstrip() for line in draw_tables(*ANALYSIS_EVENTS).splitlines()]
     assert "\n".join(lines) == snapshot("""\
 ╭────────────────────────────────── Summary ───────────────────────────────────╮
@@ -64,7 +64,7 @@ Cost in all: $0.95
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_nothing_is_wider_than_the_screen_and_nothing_is_left_out(width: int) -> None:
+def test_debate_tables_fit_terminal_width_without_loss(width: int) -> None:
     text = draw_tables(*ANALYSIS_EVENTS, width=width)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.replace("│", " ").split())
@@ -72,11 +72,11 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_left_out(width: int) ->
         assert fact in words
 
 
-def test_a_screen_is_not_steered_by_what_was_found() -> None:
+def test_control_characters_in_results_are_removed() -> None:
     text = draw_tables(HOSTILE_SUMMARY, terminal=True)
     assert "title" in text
     assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in text] == []
 
 
-def test_what_was_not_found_is_left_out() -> None:
+def test_missing_results_are_omitted() -> None:
     assert draw_tables().split() == ["Cost", "in", "all:", "$0"]

@@ -4,7 +4,7 @@ from moot.terminal.debate_findings import DebateResults
 from moot.terminal.debate_text import debate_report_lines
 from moot.types.debate import DebateClaims
 from moot.types.events import Event, LedgerMade
-from tests.terminal.findings import ANALYSIS_EVENTS, debate_events
+from tests.support.debate_samples import ANALYSIS_EVENTS, debate_events
 
 
 def report_lines(*analyses: Event) -> list[str]:
@@ -14,7 +14,7 @@ def report_lines(*analyses: Event) -> list[str]:
     return debate_report_lines(findings)
 
 
-def test_every_fact_is_a_line_with_its_label() -> None:
+def test_debate_report_lines_are_labelled() -> None:
     assert "\n".join(report_lines(*ANALYSIS_EVENTS)) == snapshot("""\
 Overview: Two want to split, one does not.
 Agreement: The cost has to be measured.
@@ -49,6 +49,6 @@ Cost: $0.95
 """)
 
 
-def test_what_was_not_found_is_left_out() -> None:
+def test_missing_results_are_omitted() -> None:
     assert report_lines() == ["Cost: $0", ""]
     assert report_lines(LedgerMade(basis="l", ledger=DebateClaims(claims=(), flips=()))) == ["Cost: $0", ""]

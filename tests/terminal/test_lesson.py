@@ -9,7 +9,7 @@ from moot.types.actions import Action
 from moot.types.drawing import ClearWhiteboard, DrawText
 from moot.types.events import ActionDropped, ActionTaken, Decided, Event, RunStarted
 from moot.types.participants import Participant
-from tests.terminal.dialogue import (
+from tests.support.run_events import (
     CONNECTION_BROKE,
     HOSTILE_TEXT,
     STRIPPED_TEXT,
@@ -49,7 +49,7 @@ def print_lesson(*events: Event) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_who_speaks_what_is_said_and_done_stand_in_their_order() -> None:
+def test_speech_and_actions_are_printed_in_order() -> None:
     out, err = print_lesson(
         LESSON_STARTED,
         speaker_selected("mira", "Chosen to begin."),
@@ -78,7 +78,7 @@ moot: You have the word. Do you see it?
 """)
 
 
-def test_the_end_is_told_and_who_has_no_role_has_only_a_name() -> None:
+def test_end_is_announced_and_missing_role_is_omitted() -> None:
     _, err = print_lesson(
         LESSON_STARTED, speaker_selected("li"), speaker_selected("END", "All 3 turns were taken.")
     )
@@ -88,7 +88,7 @@ moot: It is over. All 3 turns were taken.
 """)
 
 
-def test_a_turn_that_breaks_off_says_so() -> None:
+def test_partial_turn_prints_ending_line() -> None:
     out, _ = print_lesson(
         LESSON_STARTED,
         turn_started("tom", "b/two"),
@@ -103,7 +103,7 @@ I th
 """)
 
 
-def test_a_notice_does_not_stand_in_the_middle_of_a_line() -> None:
+def test_notice_starts_new_line() -> None:
     out, err = print_lesson(
         LESSON_STARTED,
         turn_started("tom"),
@@ -115,7 +115,7 @@ def test_a_notice_does_not_stand_in_the_middle_of_a_line() -> None:
     assert "Trying again." in err
 
 
-def test_nothing_that_is_said_or_named_can_move_the_cursor() -> None:
+def test_control_characters_are_removed() -> None:
     out, err = print_lesson(
         LESSON_STARTED,
         speaker_selected("mira", HOSTILE_TEXT),
@@ -128,7 +128,7 @@ def test_nothing_that_is_said_or_named_can_move_the_cursor() -> None:
     assert STRIPPED_TEXT in err
 
 
-def test_all_events_at_once_read_like_one_after_the_other() -> None:
+def test_event_batch_prints_same_as_single_events() -> None:
     events = [
         LESSON_STARTED,
         speaker_selected("mira"),

@@ -20,7 +20,8 @@ from moot.terminal.readers import (
 )
 from moot.types.events import Event, RunEnded, TurnEnded, TurnStarted
 from moot.types.faults import make_fault
-from tests.terminal.dialogue import (
+from tests.support.debate_samples import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events, stage_started
+from tests.support.run_events import (
     CONNECTION_BROKE,
     HOSTILE_TEXT,
     KEY_REJECTED,
@@ -35,7 +36,6 @@ from tests.terminal.dialogue import (
     turn_ended,
     turn_started,
 )
-from tests.terminal.findings import ANALYSIS_EVENTS, HOSTILE_SUMMARY, debate_events, stage_started
 
 
 def feed_events(reader: RunReader, *events: Event) -> None:
@@ -52,7 +52,7 @@ def print_single(*events: Event, out: StringIO | None = None, err: StringIO | No
 
 
 class TestSingleReader:
-    def test_standard_output_is_the_answer_and_nothing_else(self) -> None:
+    def test_stdout_has_only_answer(self) -> None:
         out, err = print_single(
             thought_delta("alpha", "Square?"),
             notice_event("Trying again.", "alpha"),
@@ -64,23 +64,23 @@ class TestSingleReader:
         assert out == "A table is round.\n"
         assert err == "moot: Trying again.\n"
 
-    def test_text_is_there_before_the_turn_ends(self) -> None:
+    def test_text_is_printed_before_turn_ends(self) -> None:
         out = StringIO()
         SingleReader(out, StringIO())([text_delta("alpha", "A table ")])
         assert out.getvalue() == "A table "
 
-    def test_details_follow_the_answer(self) -> None:
+    def test_details_are_printed_after_answer(self) -> None:
         out, _ = print_single(
             text_delta("alpha", "Round."), turn_ended("alpha", "Round.", details="Because.")
         )
         assert out == "Round.\n\nBecause.\n"
 
-    def test_nothing_said_is_nothing_printed(self) -> None:
+    def test_failed_turn_prints_nothing_to_stdout(self) -> None:
         out, err = print_single(turn_ended("alpha", status="failed", finish=None, error=KEY_REJECTED))
         assert out == ""
         assert err == "moot: Key rejected for openai (HTTP 401).\n"
 
-    def test_a_partial_answer_is_kept_and_its_ending_told_apart(self) -> None:
+    def test_partial_answer_is_kept_and_error_goes_to_stderr(self) -> None:
         out, err = print_single(
             text_delta("alpha", "A tab"),
             turn_ended("alpha", "A tab", status="partial", finish=None, error=CONNECTION_BROKE),
@@ -88,7 +88,7 @@ class TestSingleReader:
         assert out == "A tab\n"
         assert err == "moot: The connection broke. What came is kept above.\n"
 
-    def test_thoughts_are_shown_dim_to_whoever_watches(self) -> None:
+    def test_reasoning_is_printed_dim_to_terminal_stderr(self) -> None:
         out, err = print_single(
             thought_delta("alpha", "Squ\x1bare?"),
             text_delta("alpha", "Round."),
@@ -98,7 +98,7 @@ class TestSingleReader:
         assert out == "Round.\n"
         assert err == "\x1b[2mSquare?\x1b[0m\n\n"
 
-    def test_text_that_was_thought_is_called_so(self) -> None:
+    def test_retracted_text_is_reported_as_reasoning(self) -> None:
         out, err = print_single(
             text_delta("alpha", "Square?"),
             text_retracted("alpha"),
@@ -108,17 +108,17 @@ class TestSingleReader:
         assert out == "Square?\nRound.\n"
         assert "the text above turned out to be the model's thinking" in err
 
-    def test_a_screen_is_not_steered_by_a_model(self) -> None:
+    def test_control_characters_are_removed_on_terminal(self) -> None:
         events = (text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT, details=HOSTILE_TEXT))
         assert print_single(*events, out=FakeTerminal())[0] == f"{STRIPPED_TEXT}\n\n{STRIPPED_TEXT}\n"
 
-    def test_a_pipe_gets_what_the_model_said(self) -> None:
+    def test_control_characters_are_kept_in_pipe(self) -> None:
         assert (
             print_single(text_delta("alpha", HOSTILE_TEXT), turn_ended("alpha", HOSTILE_TEXT))[0]
             == f"{HOSTILE_TEXT}\n"
         )
 
-    def test_one_who_speaks_again_begins_a_new_paragraph(self) -> None:
+    def test_next_turn_starts_new_paragraph(self) -> None:
         first = (round_started(0), text_delta("alpha", "Round."), turn_ended("alpha", "Round."))
         second = (
             round_started(1),
@@ -129,13 +129,13 @@ class TestSingleReader:
         assert print_single(*first, *second)[0] == "Round.\n\nOr oval.\n"
 
     @given(st.lists(st.text(st.characters(categories=["Cc", "L"]))))
-    def test_no_control_character_reaches_a_screen_however_it_is_cut(self, pieces: list[str]) -> None:
+    def test_control_characters_are_removed_on_terminal_for_any_chunks(self, pieces: list[str]) -> None:
         out, _ = print_single(*(text_delta("alpha", piece) for piece in pieces), out=FakeTerminal())
         assert {c for c in out if unicodedata.category(c) == "Cc"} <= {"\t", "\n"}
 
 
 @given(st.text())
-def test_safe_takes_out_controls_and_nothing_else(text: str) -> None:
+def test_strip_control_chars_removes_only_control_characters(text: str) -> None:
     kept = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
     assert strip_control_chars(text) == "".join(kept)
 
@@ -153,7 +153,7 @@ class TestPlainReader:
         turn_ended("gamma", "Squ", details="Why.", model="c/three", status="partial", error=CONNECTION_BROKE),
     )
 
-    def test_a_failed_one_stands_in_its_place(self) -> None:
+    def test_failed_turn_is_printed_in_its_position(self) -> None:
         assert print_plain(*self.ENDINGS)[0] == snapshot("""\
 === Alpha · a/one ===
 Round.
@@ -168,11 +168,11 @@ Why.
 
 """)
 
-    def test_the_order_is_that_of_asking_whoever_finishes_first(self) -> None:
+    def test_answers_are_printed_in_request_order(self) -> None:
         printed = {print_plain(*order) for order in permutations(self.ENDINGS)}
         assert len(printed) == 1
 
-    def test_an_answer_is_printed_as_soon_as_those_before_it_are(self) -> None:
+    def test_answer_is_printed_after_earlier_ones(self) -> None:
         out = StringIO()
         reader = PlainReader(out, StringIO())
         reader([run_started("a/one", "b/two")])
@@ -181,17 +181,17 @@ Why.
         reader([turn_ended("alpha", "First.")])
         assert out.getvalue() == "=== Alpha · a/one ===\nFirst.\n\n=== Beta · b/two ===\nSecond.\n\n"
 
-    def test_the_model_that_answered_is_named_and_not_the_one_that_was_asked(self) -> None:
+    def test_heading_names_model_that_answered(self) -> None:
         out, _ = print_plain(turn_ended("alpha", "Round.", model="z/fallback"))
         assert out == "=== Alpha · z/fallback ===\nRound.\n\n"
 
-    def test_pieces_are_not_printed_one_by_one(self) -> None:
+    def test_deltas_are_not_printed(self) -> None:
         assert (
             print_plain(turn_started("alpha"), text_delta("alpha", "Rou"), thought_delta("beta", "Hm."))[0]
             == ""
         )
 
-    def test_a_notice_says_whom_it_is_about(self) -> None:
+    def test_notice_names_participant(self) -> None:
         assert print_plain(notice_event("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
 
 
@@ -209,7 +209,7 @@ class TestPlainReaderRounds:
         turn_ended("gamma", "Squ", model="c/three", status="stopped", finish=None),
     )
 
-    def test_blocks_follow_each_other_as_they_were_spoken(self) -> None:
+    def test_turns_are_printed_in_speaking_order(self) -> None:
         assert print_plain(*self.ROUNDS)[0] == snapshot("""\
 --- round 1 ---
 
@@ -236,7 +236,7 @@ Squ
 
 """)
 
-    def test_each_is_printed_when_it_ends(self) -> None:
+    def test_turn_is_printed_when_it_ends(self) -> None:
         out = StringIO()
         reader = PlainReader(out, StringIO())
         lengths = []
@@ -246,7 +246,7 @@ Squ
         grown = [after > before for before, after in pairwise(lengths)]
         assert grown == [not isinstance(event, TurnStarted) for event in self.ROUNDS]
 
-    def test_one_who_never_ended_does_not_hold_up_the_next_round(self) -> None:
+    def test_unfinished_turn_does_not_block_next_round(self) -> None:
         out, _ = print_plain(
             round_started(0),
             turn_ended("beta", "Second.", model="b/two"),
@@ -258,13 +258,13 @@ Squ
             "--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
         )
 
-    def test_a_notice_says_whom_it_is_about_in_later_rounds_too(self) -> None:
+    def test_notice_names_participant_in_later_rounds(self) -> None:
         events = (round_started(0), turn_ended("alpha", "Round."), notice_event("Trying again.", "alpha"))
         assert print_plain(*events)[1] == "moot: Alpha: Trying again.\n"
 
 
 class TestPlainReaderDebate:
-    def test_stages_have_names_and_the_minutes_come_last(self) -> None:
+    def test_stages_have_titles_and_report_is_last(self) -> None:
         out, err = print_plain(*debate_events(*ANALYSIS_EVENTS)[1:])
         said, _, minutes = out.partition("--- Minutes ---\n\n")
         assert err == ""
@@ -296,28 +296,28 @@ alpha, together.
         assert minutes.startswith("Overview: Two want to split, one does not.\n")
         assert minutes.endswith("\nCost: $0.95\n\n")
 
-    def test_what_is_found_is_not_printed_before_the_synthesis(self) -> None:
+    def test_report_is_not_printed_before_run_ends(self) -> None:
         out = StringIO()
         reader = PlainReader(out, StringIO())
         reader(debate_events(*ANALYSIS_EVENTS)[:-1])
         assert "Overview" not in out.getvalue()
         assert out.getvalue().endswith("alpha, together.\n\n")
 
-    def test_where_nobody_answered_there_are_no_minutes(self) -> None:
+    def test_report_is_omitted_without_answers(self) -> None:
         refused = [turn_ended(who, status="failed", error=KEY_REJECTED) for who in ("alpha", "beta", "gamma")]
         out, _ = print_plain(stage_started("initial"), *refused, RunEnded(status="failed"))
         assert out.count(f"[failed: {KEY_REJECTED.message}]") == 3
         assert out.startswith("--- First answers ---\n")
         assert "Cost" not in out
 
-    def test_whoever_nobody_waited_for_is_told_why(self) -> None:
+    def test_stopped_slow_turn_prints_reason(self) -> None:
         late = turn_ended(
             "beta", "Squ", status="stopped", finish=None, error=make_fault("timeout", "It was too slow.")
         )
         out, _ = print_plain(stage_started("initial"), late)
         assert "Squ\n[stopped: It was too slow.]\n" in out
 
-    def test_a_screen_is_not_steered_by_what_was_found(self) -> None:
+    def test_control_characters_in_results_are_removed(self) -> None:
         out = FakeTerminal()
         feed_events(PlainReader(out, StringIO()), *debate_events(HOSTILE_SUMMARY))
         assert "\x1b" not in out.getvalue()
@@ -337,14 +337,14 @@ class TestJsonLinesReader:
         RunEnded(status="completed"),
     )
 
-    def test_lines_decode_back_to_the_events(self) -> None:
+    def test_lines_decode_to_same_events(self) -> None:
         out = StringIO()
         feed_events(JsonLinesReader(out), *self.EVENTS)
         decode = msgspec.json.Decoder(Event).decode
         assert tuple(decode(line) for line in out.getvalue().rstrip("\n").split("\n")) == self.EVENTS
 
     @given(st.lists(st.text()))
-    def test_an_event_is_one_line_whatever_was_said(self, words: list[str]) -> None:
+    def test_event_is_one_line_for_any_text(self, words: list[str]) -> None:
         out = StringIO()
         JsonLinesReader(out)([text_delta("alpha", text) for text in words])
         *lines, rest = out.getvalue().split("\n")
@@ -375,11 +375,11 @@ class TestJsonLinesReader:
     ],
     ids=["completed", "stopped", "length", "failed", "partial"],
 )
-def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, in_brackets: str) -> None:
+def test_ending_text_describes_incomplete_turn(turn: TurnEnded, words: str, in_brackets: str) -> None:
     assert (ending_text(turn), ending_line(turn)) == (words, in_brackets)
 
 
-def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
+def test_control_characters_in_errors_and_notices_are_removed() -> None:
     steering = make_fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
     out, err = FakeTerminal(), FakeTerminal()
     SingleReader(out, err)(
@@ -389,11 +389,11 @@ def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
     assert "\x1b" not in out.getvalue() + err.getvalue()
 
 
-def test_a_notice_about_nobody_names_nobody() -> None:
+def test_notice_without_participant_has_no_name() -> None:
     assert print_plain(run_started("a/one", "b/two"), notice_event("Late."))[1] == "moot: Late.\n"
 
 
-def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> None:
+def test_close_prints_complete_answers_of_unfinished_run() -> None:
     out = StringIO()
     reader = PlainReader(out, StringIO())
     reader([run_started("a/one", "b/two"), turn_ended("beta", "Done.")])
@@ -402,7 +402,7 @@ def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> Non
     assert "Done." in out.getvalue()
 
 
-def test_the_stages_of_advisors_have_names() -> None:
+def test_advisors_stages_have_titles() -> None:
     out, _ = print_plain(
         stage_started("answer"),
         turn_ended("beta", "No."),

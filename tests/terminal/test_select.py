@@ -6,7 +6,7 @@ from moot.terminal.columns import LiveColumns
 from moot.terminal.lesson import LessonReader
 from moot.terminal.readers import PlainReader, RunReader, SingleReader
 from moot.terminal.select import NoticePrinter, select_reader
-from tests.terminal.dialogue import FakeTerminal
+from tests.support.run_events import FakeTerminal
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tests.terminal.dialogue import FakeTerminal
         (None, 1, False, SingleReader),
     ],
 )
-def test_the_reader_fits_where_it_is_read(
+def test_select_reader_depends_on_mode_and_terminal(
     monkeypatch: pytest.MonkeyPatch,
     mode: str | None,
     participants: int,
@@ -31,13 +31,13 @@ def test_the_reader_fits_where_it_is_read(
     assert isinstance(select_reader(mode, participants), reader)
 
 
-def test_a_dumb_terminal_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_select_reader_uses_plain_reader_on_dumb_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", FakeTerminal())
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(select_reader("parallel", 2), PlainReader)
 
 
-def test_what_is_said_beside_the_table_goes_through_its_reader(capsys: pytest.CaptureFixture[str]) -> None:
+def test_notice_printer_writes_through_attached_reader(capsys: pytest.CaptureFixture[str]) -> None:
     say, out, err = NoticePrinter(), StringIO(), StringIO()
     say("before\x1b")
     with say.attach_reader(PlainReader(out, err)):

@@ -4,11 +4,11 @@ from moot.terminal.usage import usage_lines
 from moot.types.chunks import Usage
 from moot.types.events import ANALYSIS_RESULTS, Agreed, Decided
 from moot.types.participants import make_participants
-from tests.terminal.dialogue import CONNECTION_BROKE, KEY_REJECTED, turn_ended
-from tests.terminal.findings import ANALYSIS_EVENTS
+from tests.support.debate_samples import ANALYSIS_EVENTS
+from tests.support.run_events import CONNECTION_BROKE, KEY_REJECTED, turn_ended
 
 
-def test_usage_is_one_line_a_participant() -> None:
+def test_usage_lines_have_one_line_per_participant() -> None:
     turns = [
         turn_ended("alpha", cost=0.0123),
         turn_ended("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
@@ -29,7 +29,7 @@ def test_usage_is_one_line_a_participant() -> None:
     )
 
 
-def test_the_turns_of_one_participant_are_added_up() -> None:
+def test_usage_lines_sum_turns_of_participant() -> None:
     turns = [
         turn_ended("alpha", cost=0.1, first_token=None, status="failed", error=CONNECTION_BROKE),
         turn_ended("beta", model="b/two", cost=0.5),
@@ -44,7 +44,7 @@ def test_the_turns_of_one_participant_are_added_up() -> None:
     )
 
 
-def test_estimates_and_tiny_costs_are_called_so() -> None:
+def test_usage_lines_mark_estimates_and_tiny_costs() -> None:
     (estimated,) = usage_lines(
         make_participants(("a/one",)), [turn_ended("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))]
     )
@@ -53,7 +53,7 @@ def test_estimates_and_tiny_costs_are_called_so() -> None:
     assert "less than $0.000001" in tiny
 
 
-def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> None:
+def test_usage_lines_group_analyses_by_purpose_and_end_with_total() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
     found = [gate, *(one for one in ANALYSIS_EVENTS if isinstance(one, ANALYSIS_RESULTS))]
     turns = [turn_ended("alpha", cost=0.1), turn_ended("beta", model="b/two", cost=0.2)]
@@ -71,14 +71,14 @@ def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> N
     )
 
 
-def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
+def test_total_cost_is_unknown_when_one_price_is_unknown() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
     assert usage_lines(make_participants(("a/one",)), [turn_ended("alpha", cost=0.1)], [gate])[-1].endswith(
         "cost unknown"
     )
 
 
-def test_a_director_is_counted_where_a_model_was_asked() -> None:
+def test_usage_lines_count_director_only_when_model_was_called() -> None:
     rules = Decided(basis="1", turn=0, next="alpha", reason="Chosen to begin.")
     asked = Decided(
         basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05

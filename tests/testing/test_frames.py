@@ -10,13 +10,13 @@ def encoded_frames(fault: str) -> list[bytes]:
     return [encode_event(frame, fault) for frame in answer_frames(OpenAIDialect(), performance)]
 
 
-def test_a_plain_answer() -> None:
+def test_plain_answer_is_encoded_as_events() -> None:
     answer = encoded_frames("")
     assert [piece[:6] for piece in answer] == [b"data: "] * 6
     assert answer[-1] == b"data: [DONE]\n\n"
 
 
-def test_faults_change_what_their_names_say() -> None:
+def test_each_fault_changes_frames() -> None:
     assert len(encoded_frames("no_finish")) == 3
     assert encoded_frames("no_done")[-1] != b"data: [DONE]\n\n"
     assert encoded_frames("broken_json")[-1] == b"data: {broken\n\n"

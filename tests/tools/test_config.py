@@ -2,16 +2,16 @@ import pytest
 
 from moot.tools.config import ServerConfig, UserServer, create_configured_toolbox, create_url_toolbox
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import TOOL_SERVER_COMMAND, serve_http_tools
+from tests.support.tool_servers import TOOL_SERVER_COMMAND, serve_http_tools
 
 
-def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
+def test_tool_is_trusted_by_name_or_by_server_setting() -> None:
     some = ServerConfig(command=("x",), trusted=("look_up",))
     assert (some.trusts_tool("look_up"), some.trusts_tool("write_down")) == (True, False)
     assert ServerConfig(command=("x",), approve="never").trusts_tool("write_down")
 
 
-async def test_a_command_of_the_settings() -> None:
+async def test_configured_command_lists_tools() -> None:
     box = await create_configured_toolbox(
         "test", ServerConfig(command=TOOL_SERVER_COMMAND, env=("MISSING",)), {}
     )
@@ -19,7 +19,7 @@ async def test_a_command_of_the_settings() -> None:
     await box.aclose()
 
 
-async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_user_not() -> None:
+async def test_configured_url_may_be_local_but_user_url_may_not() -> None:
     async with serve_http_tools() as url:
         box = await create_configured_toolbox(
             "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
@@ -32,7 +32,7 @@ async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_us
         await theirs.aclose()
 
 
-async def test_a_server_is_not_asked_without_the_headers_that_it_is_to_be_sent() -> None:
+async def test_configured_server_without_header_variable_is_unavailable() -> None:
     config = ServerConfig(url="https://a.example", header_env={"Authorization": "KEY"})
     with pytest.raises(
         FeatureUnavailable, match="The tool server test is not asked: KEY of its header_env is not set"
@@ -40,5 +40,5 @@ async def test_a_server_is_not_asked_without_the_headers_that_it_is_to_be_sent()
         await create_configured_toolbox("test", config, {})
 
 
-def test_headers_are_not_shown() -> None:
+def test_user_server_repr_hides_headers() -> None:
     assert "canary" not in repr(UserServer(url="https://a.example", headers={"A": "canary"}))

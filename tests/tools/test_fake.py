@@ -9,7 +9,7 @@ async def fail_with_os_error(_: Mapping[str, Any]) -> str:
     raise OSError("no disk")
 
 
-async def test_it_remembers_what_was_called_and_that_it_was_closed() -> None:
+async def test_fake_toolbox_records_calls_and_closing() -> None:
     box = FakeToolbox(FakeTool(ToolInfo(name="write"), fail_with_os_error))
     assert await box.call_tool("write", {"a": 1}) == ToolOutcome("write failed: no disk", is_error=True)
     assert (box.calls, box.closed) == ([("write", {"a": 1})], False)

@@ -8,19 +8,19 @@ from mcp.client import stdio
 
 from moot.tools.mcp import McpToolbox, result_text
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import http_toolbox, serve_http_tools, stdio_toolbox
+from tests.support.tool_servers import http_toolbox, serve_http_tools, stdio_toolbox
 
 SHORT_TIMEOUT_SECONDS = 0.5
 
 
-async def test_only_what_says_that_it_reads_has_no_effects() -> None:
+async def test_only_read_only_tools_have_no_effects() -> None:
     box = stdio_toolbox()
     effects = {info.name: info.effects for info in await box.list_tools()}
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
 
 
-async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -> None:
+async def test_stdio_server_of_official_library_lists_and_calls_tools() -> None:
     box = stdio_toolbox("official")
     effects = {info.name: info.effects for info in await box.list_tools()}
     found = await box.call_tool("look_up", {"word": "moot"})
@@ -31,7 +31,7 @@ async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -
     assert failed.is_error
 
 
-async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() -> None:
+async def test_server_that_dies_during_call_returns_error_and_is_restarted() -> None:
     box = stdio_toolbox()
     died = await box.call_tool("die", {})
     assert died.is_error
@@ -40,7 +40,7 @@ async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() 
     await box.aclose()
 
 
-async def test_a_megabyte_comes_whole_whichever_way() -> None:
+async def test_one_megabyte_result_arrives_over_stdio_and_http() -> None:
     async with serve_http_tools() as url:
         for box in (stdio_toolbox(), http_toolbox(url)):
             much = await box.call_tool("megabyte", {})
@@ -48,7 +48,7 @@ async def test_a_megabyte_comes_whole_whichever_way() -> None:
             assert (much.is_error, much.content) == (False, "x" * 1_000_000)
 
 
-async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() -> None:
+async def test_cancelled_call_does_not_block_other_calls() -> None:
     box = stdio_toolbox()
     await box.list_tools()
     waiting = asyncio.create_task(box.call_tool("hang", {}))
@@ -60,7 +60,7 @@ async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() 
     await box.aclose()
 
 
-async def test_a_server_that_dies_at_its_start() -> None:
+async def test_server_that_dies_at_start_is_unavailable() -> None:
     box = stdio_toolbox("dies")
     with pytest.raises(FeatureUnavailable, match="The tool server test has ended, or cannot be reached"):
         await box.list_tools()
@@ -70,7 +70,7 @@ async def test_a_server_that_dies_at_its_start() -> None:
 
 
 @pytest.mark.parametrize("how", ["hangs", "mute"])
-async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for(how: str) -> None:
+async def test_server_that_hangs_at_start_or_listing_times_out(how: str) -> None:
     box = stdio_toolbox(how, start_seconds=SHORT_TIMEOUT_SECONDS)
     with pytest.raises(FeatureUnavailable, match=r"did not (start|list its tools) within 0.5 s"):
         await box.list_tools()
@@ -78,7 +78,7 @@ async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for
         await box.aclose()
 
 
-async def test_closing_does_not_wait_for_a_server_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_kills_server_that_ignores_termination(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
         monkeypatch.setattr(stdio, name, SHORT_TIMEOUT_SECONDS)
     box = stdio_toolbox("stubborn")
@@ -87,7 +87,7 @@ async def test_closing_does_not_wait_for_a_server_that_does_not_end(monkeypatch:
         await box.aclose()
 
 
-async def test_secrets_are_not_repeated_whoever_says_them() -> None:
+async def test_error_messages_redact_secrets() -> None:
     def connect() -> object:
         raise FeatureUnavailable("sk-canary was refused")
 
@@ -96,7 +96,7 @@ async def test_secrets_are_not_repeated_whoever_says_them() -> None:
         await box.list_tools()
 
 
-async def test_what_is_too_short_to_be_a_secret_is_left_where_it_stands() -> None:
+async def test_short_secrets_are_not_redacted() -> None:
     def connect() -> object:
         raise FeatureUnavailable("1 of 10 was refused")
 
@@ -105,7 +105,7 @@ async def test_what_is_too_short_to_be_a_secret_is_left_where_it_stands() -> Non
         await box.list_tools()
 
 
-async def test_closing_waits_for_every_server_that_was_started() -> None:
+async def test_closing_waits_for_every_started_server() -> None:
     started: list[int] = []
     ended: list[int] = []
     closing = asyncio.Event()
@@ -130,7 +130,7 @@ async def test_closing_waits_for_every_server_that_was_started() -> None:
     assert sorted(ended) == started == [0, 1]
 
 
-def test_a_result_is_written_as_text() -> None:
+def test_result_text_describes_non_text_content() -> None:
     text = types.TextContent(type="text", text="words")
     picture = types.ImageContent(type="image", data="", mime_type="image/png")
     assert result_text(types.CallToolResult(content=[text, picture])) == (

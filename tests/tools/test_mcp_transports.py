@@ -13,12 +13,12 @@ from starlette.routing import Route
 from moot.tools.mcp import McpToolbox
 from moot.tools.mcp_transports import open_stdio_transport
 from moot.types.errors import FeatureUnavailable
-from tests.tools.servers import http_toolbox, serve_app, serve_http_tools, stdio_toolbox
+from tests.support.tool_servers import http_toolbox, serve_app, serve_http_tools, stdio_toolbox
 
 CANARY = "Bearer sk-canary-0123456789"
 
 
-async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -> None:
+async def test_local_http_server_is_rejected_unless_allowed() -> None:
     async with serve_http_tools() as url:
         box = http_toolbox(url, allow_private_hosts=False)
         with pytest.raises(FeatureUnavailable, match=r"127\.0\.0\.1 is in a private network"):
@@ -27,7 +27,7 @@ async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -
         await box.aclose()
 
 
-async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_host_name_is_resolved_when_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
     async def found(host: str, port: int) -> str:
         asked.append((host, port))
         return "127.0.0.1"
@@ -43,7 +43,7 @@ async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.M
     assert set(asked) == {("tools.example", int(port))}
 
 
-async def test_no_redirect_leads_elsewhere() -> None:
+async def test_redirects_are_not_followed() -> None:
     called: list[str] = []
 
     async def inside(request: Request) -> Response:
@@ -64,7 +64,7 @@ async def test_no_redirect_leads_elsewhere() -> None:
     assert called == []
 
 
-async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
+async def test_error_redacts_headers_echoed_by_server() -> None:
     async def echo(request: Request) -> Response:
         return PlainTextResponse(f"no: {request.headers['authorization']}", 403)
 
@@ -77,7 +77,7 @@ async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
     assert "canary" not in str(refused.value)
 
 
-async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> None:
+async def test_one_megabyte_result_arrives_in_event_stream() -> None:
     much = "x" * 2**20
     results: dict[str, Any] = {
         "initialize": {
@@ -105,7 +105,7 @@ async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> 
     assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
 
 
-async def test_nobody_at_an_address() -> None:
+async def test_unreachable_http_server_is_unavailable() -> None:
     async with serve_app(Starlette()) as url:
         pass
     box = http_toolbox(f"{url}/mcp")
@@ -118,7 +118,7 @@ async def test_nobody_at_an_address() -> None:
     await box.aclose()
 
 
-async def test_a_command_is_given_only_what_it_is_to_know(
+async def test_stdio_server_gets_only_configured_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
@@ -132,13 +132,13 @@ async def test_a_command_is_given_only_what_it_is_to_know(
     assert (tmp_path / "its").read_text() == "two\n"
 
 
-async def test_a_command_that_is_not_there() -> None:
+async def test_missing_command_is_unavailable() -> None:
     box = McpToolbox("test", lambda: open_stdio_transport([os.devnull], {}))
     with pytest.raises(FeatureUnavailable, match="The command of the tool server test cannot be run"):
         await box.list_tools()
 
 
-async def test_the_last_words_of_a_command_that_dies_at_its_start_are_logged_without_what_is_secret(
+async def test_stderr_of_server_that_dies_at_start_is_logged_without_secrets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"

@@ -31,26 +31,28 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_what_is_of_this_machine_or_its_network_is_not_public(address: str) -> None:
+def test_is_public_rejects_private_addresses(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822"])
-def test_the_rest_is(address: str) -> None:
+def test_is_public_accepts_public_addresses(address: str) -> None:
     assert is_public(address)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "2130706433", "0x7f.1"])
-async def test_a_name_is_refused_by_where_it_leads(host: str) -> None:
+async def test_public_address_rejects_host_with_private_address(host: str) -> None:
     with pytest.raises(Forbidden, match=r"private network|cannot be found"):
         await public_address(host, 80)
 
 
-async def test_a_public_address_is_its_own() -> None:
+async def test_public_address_returns_public_address_unchanged() -> None:
     assert await public_address("93.184.216.34", 443) == "93.184.216.34"
 
 
-async def test_a_name_that_leads_to_one_of_each_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_public_address_rejects_host_with_public_and_private_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def both(*_: object, **__: object) -> list[object]:
         return [(2, 1, 6, "", (address, 80)) for address in ("93.184.216.34", "127.0.0.1")]
 

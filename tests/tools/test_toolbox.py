@@ -18,8 +18,8 @@ from moot.store.library.insights import Insights, InsightVectors
 from moot.tools.fake import FakeTool, FakeToolbox
 from moot.tools.toolbox import Toolbox, find_argument_problem
 from moot.types.tools import ToolInfo
-from tests.store.people import ANNA, create_discussion, database_with_accounts
-from tests.tools.servers import http_toolbox, serve_http_tools, stdio_toolbox
+from tests.support.accounts import ANNA, create_discussion, database_with_accounts
+from tests.support.tool_servers import http_toolbox, serve_http_tools, stdio_toolbox
 
 TOOLBOX_KINDS = ("fake", "own", "command", "address")
 
@@ -66,7 +66,7 @@ async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         await found.toolbox.aclose()
 
 
-async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_arguments_fit(
+async def test_toolbox_lists_tools_with_description_and_schema(
     case: ToolboxCase,
 ) -> None:
     tools = {info.name: info for info in await case.toolbox.list_tools()}
@@ -76,28 +76,28 @@ async def test_tools_are_listed_with_a_name_words_and_a_schema_that_their_argume
     assert not tools[case.name].effects
 
 
-async def test_a_call_comes_to_text(case: ToolboxCase) -> None:
+async def test_toolbox_call_returns_text(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool(case.name, case.arguments)
     assert (case.expected_text in outcome.content, outcome.is_error) == (True, False)
 
 
-async def test_calls_are_made_side_by_side(case: ToolboxCase) -> None:
+async def test_toolbox_calls_run_concurrently(case: ToolboxCase) -> None:
     calls = [case.toolbox.call_tool(case.name, case.arguments) for _ in range(5)]
     assert all(case.expected_text in outcome.content for outcome in await asyncio.gather(*calls))
 
 
-async def test_a_tool_that_is_not_there_is_an_error_in_words(case: ToolboxCase) -> None:
+async def test_unknown_tool_is_error_outcome(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool("fly", {})
     assert (outcome.is_error, "fly" in outcome.content) == (True, True)
 
 
-async def test_wrong_arguments_are_an_error_in_words(case: ToolboxCase) -> None:
+async def test_invalid_arguments_are_error_outcome(case: ToolboxCase) -> None:
     outcome = await case.toolbox.call_tool(case.name, {"wrong": 1})
     assert outcome.is_error
     assert outcome.content
 
 
-async def test_it_can_be_closed_before_it_was_used_and_twice(case: ToolboxCase) -> None:
+async def test_toolbox_can_be_closed_unused_and_twice(case: ToolboxCase) -> None:
     await case.toolbox.aclose()
     await case.toolbox.aclose()
 
@@ -114,7 +114,7 @@ def argument_problem(schema: dict[str, Any], arguments: Any) -> str | None:
     return find_argument_problem(msgspec.json.encode(schema), arguments)
 
 
-def test_what_fits_is_right() -> None:
+def test_find_argument_problem_accepts_valid_arguments() -> None:
     assert argument_problem(SCHEMA, {"word": "moot", "times": 2}) is None
 
 
@@ -127,7 +127,7 @@ def test_what_fits_is_right() -> None:
         ({"word": "a", "more": 1}, "'more' was unexpected"),
     ],
 )
-def test_what_does_not_is_said_in_words(arguments: Any, words: str) -> None:
+def test_find_argument_problem_describes_invalid_arguments(arguments: Any, words: str) -> None:
     assert words in (argument_problem(SCHEMA, arguments) or "")
 
 
@@ -140,7 +140,7 @@ def test_what_does_not_is_said_in_words(arguments: Any, words: str) -> None:
         {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}},
     ],
 )
-def test_a_schema_that_is_wrong_fetches_and_slow_patterns_are_left_to_the_server(
+def test_find_argument_problem_ignores_invalid_remote_and_slow_schemas(
     schema: dict[str, Any],
 ) -> None:
     assert argument_problem(schema, {"a": "a" * 60 + "!"}) is None

@@ -1,3 +1,3 @@
-from tests.databases import tmp_path
+from tests.support.databases import tmp_path
 
 __all__ = ["tmp_path"]

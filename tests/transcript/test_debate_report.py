@@ -6,12 +6,12 @@ from moot.transcript.debate_report import (
     position_status,
 )
 from moot.types.debate import DebateClaims, RankedAnswer, Ranking
-from tests.terminal.findings import DEBATE_CLAIMS, RANKING, participant_summary
+from tests.support.debate_samples import DEBATE_CLAIMS, RANKING, participant_summary
 
 NAMES = {"alpha": "Alpha", "beta": "Beta", "gamma": "Gamma"}
 
 
-def test_whoever_said_nothing_has_neither_kept_nor_changed() -> None:
+def test_position_status_is_no_answer_for_silent_participant() -> None:
     rows = (
         participant_summary("alpha", "A.", "A."),
         participant_summary("beta", "A.", "B.", changed=True),
@@ -20,7 +20,7 @@ def test_whoever_said_nothing_has_neither_kept_nor_changed() -> None:
     assert [position_status(one) for one in rows] == ["kept", "changed", "no answer"]
 
 
-def test_those_who_are_level_share_a_place() -> None:
+def test_number_ranks_gives_equal_scores_same_rank() -> None:
     assert [(number, place.participant) for number, place in number_ranks(RANKING)] == [
         (1, "gamma"),
         (2, "alpha"),
@@ -31,7 +31,7 @@ def test_those_who_are_level_share_a_place() -> None:
     assert [number for number, _ in number_ranks(more)] == [1, 2, 2, 4]
 
 
-def test_one_is_not_many() -> None:
+def test_texts_use_singular_and_plural() -> None:
     assert points_text(RankedAnswer(participant="alpha", points=1.0, votes=1)) == "1 point in 1 vote"
     assert points_text(RankedAnswer(participant="alpha", points=1.5, votes=3)) == "1.5 points in 3 votes"
     assert (
@@ -41,7 +41,7 @@ def test_one_is_not_many() -> None:
     assert describe_dropped_quotes(DEBATE_CLAIMS) == "Left out: 2 quotes that are in no answer"
 
 
-def test_a_change_of_mind_names_whose_argument_it_was_if_anybody_s() -> None:
+def test_position_change_text_names_source_of_argument() -> None:
     assert [position_change_text(flip, NAMES) for flip in DEBATE_CLAIMS.flips] == [
         "Gamma: Wait -> Split, after Alpha's argument",
         "Beta: Keep -> Wait",

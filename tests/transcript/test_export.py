@@ -19,11 +19,11 @@ from moot.transcript.markdown_format import MarkdownFormat
 from moot.types.discussions import Message
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.state import EMPTY_BOARD, Board
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.talking import LocalApp, create_local_app
-from tests.store.debating import RunWriter, make_turn
-from tests.store.people import database_with_accounts
-from tests.transcript.samples import (
+from tests.support.accounts import database_with_accounts
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.debates import RunWriter, make_turn
+from tests.support.transcript_samples import (
     DISCUSSION,
     FILES,
     MESSAGES,
@@ -48,7 +48,7 @@ def render_sample(transcript_format: TranscriptFormat, *, page_size: int) -> str
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_it_is_the_same_however_it_is_cut_into_pages(form: type[TranscriptFormat]) -> None:
+def test_transcript_does_not_depend_on_page_size(form: type[TranscriptFormat]) -> None:
     assert (
         render_sample(form(), page_size=1)
         == render_sample(form(), page_size=3)
@@ -57,7 +57,7 @@ def test_it_is_the_same_however_it_is_cut_into_pages(form: type[TranscriptFormat
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_everything_is_in_it(form: type[TranscriptFormat]) -> None:
+def test_transcript_contains_all_messages_and_results(form: type[TranscriptFormat]) -> None:
     text = render_sample(form(), page_size=100)
     for message in MESSAGES:
         assert message.content in text.replace("<strong>", "**").replace("</strong>", "**")
@@ -74,7 +74,7 @@ def test_everything_is_in_it(form: type[TranscriptFormat]) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_discussion_in_which_nothing_was_said_is_told_too(form: type[TranscriptFormat]) -> None:
+def test_empty_discussion_is_exported(form: type[TranscriptFormat]) -> None:
     empty = form()
     assert DISCUSSION.title in empty.render_start(DISCUSSION) + empty.render_end(EMPTY_BOARD)
 
@@ -89,7 +89,7 @@ REVISED_TURN = VersionedTurn(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_no_version_of_an_answer_is_left_out(form: type[TranscriptFormat]) -> None:
+def test_transcript_contains_every_version(form: type[TranscriptFormat]) -> None:
     text = render_with_turns(form(), REVISED_TURN)
     for words in ("Split it in May.", "Split it today.", "Never split it."):
         assert text.count(words) == 1
@@ -97,7 +97,7 @@ def test_no_version_of_an_answer_is_left_out(form: type[TranscriptFormat]) -> No
 
 
 @pytest.mark.parametrize("form", [MarkdownFormat, HtmlFormat])
-def test_whoever_reads_is_told_which_version_it_is(form: type[TranscriptFormat]) -> None:
+def test_transcript_labels_versions(form: type[TranscriptFormat]) -> None:
     text = render_with_turns(form(), REVISED_TURN)
     assert text.index("Split it in May.") < text.index("Version 1 of 3") < text.index("Version 2 of 3")
     assert "Version 2 of 3, edited by hand" in text
@@ -145,7 +145,7 @@ def message_contents(messages: Sequence[Message]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 6, 7, 50])
-async def test_every_message_is_told_once_whatever_the_pages(
+async def test_every_message_is_exported_once_for_any_page_size(
     app: LocalApp, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", page)
@@ -162,9 +162,7 @@ async def test_every_message_is_told_once_whatever_the_pages(
     assert [run.id for run in told.runs] == list(dict.fromkeys(message.run for message in told.messages))
 
 
-async def test_what_a_run_came_to_follows_its_last_message(
-    app: LocalApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_report_follows_last_message_of_run(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 3)
     seen: list[str] = []
 
@@ -251,7 +249,7 @@ async def revised_debate(app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> Revi
     return RevisedDebate(app, id, run)
 
 
-async def test_what_came_later_to_the_first_of_many_pages_is_told_in_its_place(
+async def test_edited_retried_and_regenerated_turns_keep_their_position(
     revised_debate: RevisedDebate,
 ) -> None:
     await revised_debate.edit_turn(0, "What was a moot?")
@@ -271,7 +269,7 @@ async def test_what_came_later_to_the_first_of_many_pages_is_told_in_its_place(
     assert list(told.messages) == read
 
 
-async def test_a_run_that_gave_an_answer_anew_is_not_told_beside_it(revised_debate: RevisedDebate) -> None:
+async def test_regenerating_run_is_not_exported_separately(revised_debate: RevisedDebate) -> None:
     before = await export_json(revised_debate.app, revised_debate.discussion_id)
     anew = await revised_debate.regenerate(1)
     told = await export_json(revised_debate.app, revised_debate.discussion_id)
@@ -280,7 +278,7 @@ async def test_a_run_that_gave_an_answer_anew_is_not_told_beside_it(revised_deba
     assert [run.id for run in told.runs] == [run.id for run in before.runs]
 
 
-async def test_what_is_changed_while_it_is_told_is_told_once_and_as_it_was(
+async def test_export_ignores_changes_made_during_export(
     revised_debate: RevisedDebate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MESSAGES_PER_PAGE", 2)
@@ -309,7 +307,7 @@ async def test_what_is_changed_while_it_is_told_is_told_once_and_as_it_was(
 
 
 @pytest.mark.parametrize(("mode", "looks"), [("single", 0), ("debate", 0), ("directed", 1)])
-async def test_only_a_lesson_has_a_board_to_be_read(app: LocalApp, mode: str, looks: int) -> None:
+async def test_whiteboard_is_read_only_for_directed_mode(app: LocalApp, mode: str, looks: int) -> None:
     caller = await app.services.accounts.ensure_local_account()
     opened = await app.create_discussion(mode=mode)
     discussion = await app.services.discussions.get_discussion(caller.tenant, opened["discussion"]["id"])
@@ -329,7 +327,7 @@ async def test_only_a_lesson_has_a_board_to_be_read(app: LocalApp, mode: str, lo
     assert msgspec.json.decode(b"".join(told), type=TranscriptDocument).board == Board()
 
 
-async def test_a_run_in_which_nobody_has_answered_yet_is_told_too(app: LocalApp) -> None:
+async def test_run_without_answers_is_exported(app: LocalApp) -> None:
     told = await export_json(app, (await app.create_discussion())["discussion"]["id"])
     assert (message_contents(told.messages), [run.status for run in told.runs]) == (
         ["What is a moot?"],
@@ -337,7 +335,7 @@ async def test_a_run_in_which_nobody_has_answered_yet_is_told_too(app: LocalApp)
     )
 
 
-async def test_whoever_leaves_early_leaves_nothing_behind(app: LocalApp) -> None:
+async def test_closed_export_does_not_affect_next_export(app: LocalApp) -> None:
     id = await create_long_discussion(app, 2)
     caller = await app.services.accounts.ensure_local_account()
     discussion = await app.services.discussions.get_discussion(caller.tenant, id)
@@ -360,5 +358,5 @@ async def test_whoever_leaves_early_leaves_nothing_behind(app: LocalApp) -> None
         ("x" * 200, "x" * 80 + ".md"),
     ],
 )
-def test_a_file_is_called_as_its_discussion_is(title: str, name: str) -> None:
+def test_transcript_file_name_is_safe_form_of_title(title: str, name: str) -> None:
     assert transcript_file_name(replace(DISCUSSION, title=title), MarkdownFormat()) == name

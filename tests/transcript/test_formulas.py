@@ -5,7 +5,7 @@ import pytest
 from moot.transcript.formulas import MAX_FORMULA_CHARS, MAX_FORMULA_LINES, FormulaRenderer
 from moot.transcript.html import TimeBudget
 from moot.transcript.html_markdown import MarkdownRenderer
-from tests.transcript.reading import parse_safe_html
+from tests.support.safe_html import parse_safe_html
 
 render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
@@ -33,7 +33,7 @@ def formula_labels(markdown: str) -> list[str]:
         (r"$\$5 + x$", [r"\$5 + x"]),
     ],
 )
-def test_formulas_are_found_between_the_usual_signs(markdown: str, formulas: list[str]) -> None:
+def test_formulas_are_found_between_delimiters(markdown: str, formulas: list[str]) -> None:
     assert formula_labels(markdown) == formulas
 
 
@@ -56,26 +56,26 @@ def test_formulas_are_found_between_the_usual_signs(markdown: str, formulas: lis
         "$$\n\n" + "x\n\n" * MAX_FORMULA_LINES + "$$",
     ],
 )
-def test_what_only_looks_like_a_formula_is_text(markdown: str) -> None:
+def test_text_that_resembles_formula_is_not_rendered(markdown: str) -> None:
     assert formula_labels(markdown) == []
 
 
-def test_a_formula_that_text_goes_on_after_does_not_reach_for_a_later_sign() -> None:
+def test_block_formula_followed_by_text_ends_at_first_delimiter() -> None:
     assert formula_labels("$$x$$ and more\n\ny $$") == ["x"]
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_what_cannot_be_read_is_shown_as_it_is_written(apart: bool) -> None:
+def test_invalid_formula_is_shown_as_source(apart: bool) -> None:
     shown = FormulaRenderer().render_formula(r"\frac{<b>", is_block=apart)
     assert shown == ("<pre><code>\\frac{&lt;b&gt;</code></pre>" if apart else "<code>\\frac{&lt;b&gt;</code>")
 
 
-def test_after_so_much_work_formulas_are_shown_as_they_are_written() -> None:
+def test_formula_is_shown_as_source_when_time_budget_is_spent() -> None:
     formulas = FormulaRenderer(TimeBudget(0.0))
     assert formulas.render_formula("x", is_block=False) == "<code>x</code>"
 
 
-def test_a_formula_stands_on_the_line_of_its_text() -> None:
+def test_inline_formula_is_aligned_with_baseline() -> None:
     shown = FormulaRenderer().render_formula("y", is_block=False)
     assert 'style="vertical-align:-0.' in shown
     assert 'height="0.' in shown

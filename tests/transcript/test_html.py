@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from moot.transcript.html import TimeBudget, escape_html, html_element, html_list
 from moot.whiteboard.render.elements import replace_unprintable
-from tests.transcript.reading import ParsedHtml
+from tests.support.safe_html import ParsedHtml
 
 
-def test_an_element_is_closed_also_when_it_is_empty() -> None:
+def test_html_element_is_closed_when_empty() -> None:
     assert html_element("p") == "<p></p>"
     assert html_element("p", "a", "<b>b</b>", class_="x", aria_label="y", id=None) == (
         '<p class="x" aria-label="y">a<b>b</b></p>'
@@ -24,7 +24,7 @@ def normalize_newlines(text: str) -> str:
 @example("\r\n", "\r")
 @example("a\r\r\n\n\r", "\n\r\n")
 @example("\0&#13;&amp", "'\"><p title=x>")
-def test_text_stays_text_between_tags_and_in_attributes(text: str, value: str) -> None:
+def test_escape_html_round_trips_text_and_attributes(text: str, value: str) -> None:
     (node,) = ParsedHtml(html_element("p", escape_html(text), title=value)).nodes
     assert {name: normalize_newlines(said) for name, said in node.attributes.items()} == {
         "title": normalize_newlines(replace_unprintable(value))
@@ -32,7 +32,7 @@ def test_text_stays_text_between_tags_and_in_attributes(text: str, value: str) -
     assert normalize_newlines(node.text) == normalize_newlines(replace_unprintable(text))
 
 
-def test_it_is_over_when_it_has_taken_long_enough() -> None:
+def test_time_budget_is_spent_after_limit() -> None:
     times = iter([0.0, 2.0, 10.0, 11.0])
     work = TimeBudget(3.0, lambda: next(times))
     with work.track_time():
@@ -43,7 +43,7 @@ def test_it_is_over_when_it_has_taken_long_enough() -> None:
     assert work.is_spent
 
 
-def test_work_that_fails_counts_too() -> None:
+def test_time_budget_counts_failed_work() -> None:
     times = iter([0.0, 5.0])
     work = TimeBudget(3.0, lambda: next(times))
     with pytest.raises(ValueError, match="No"), work.track_time():

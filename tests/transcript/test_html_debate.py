@@ -6,8 +6,8 @@ from moot.services.run_reports import RunReport
 from moot.transcript.html import escape_html
 from moot.transcript.html_debate import render_debate_report
 from moot.transcript.labels import ParticipantNames
-from tests.transcript.reading import ParsedHtml, parse_safe_html
-from tests.transcript.samples import LESSON_REPORT, REPORT
+from tests.support.safe_html import ParsedHtml, parse_safe_html
+from tests.support.transcript_samples import LESSON_REPORT, REPORT
 
 NAMES = ParticipantNames(alpha="Alpha", beta="Beta", gamma="Gamma")
 
@@ -16,7 +16,7 @@ def parse_report_html(report: RunReport) -> ParsedHtml:
     return parse_safe_html(render_debate_report(report, NAMES, lambda who: escape_html(NAMES[who])))
 
 
-def test_the_summary_is_a_table_of_who_stands_where() -> None:
+def test_summary_is_table_of_positions() -> None:
     shown = parse_report_html(REPORT)
     assert shown.texts("tr")[:4] == [
         "At firstIn the endPosition",
@@ -28,7 +28,7 @@ def test_the_summary_is_a_table_of_who_stands_where() -> None:
     assert shown.texts("div", "disputed") == ["DisputedBeta would not split before."]
 
 
-def test_ranking_flips_and_claims_are_told_with_their_quotes() -> None:
+def test_ranking_position_changes_and_claims_have_quotes() -> None:
     shown = parse_report_html(REPORT)
     assert shown.texts("table", "ranking") == [
         "1.Gamma2 points in 2 votes2.Alpha0.5 points in 1 vote2.Beta1 point in 2 votes"
@@ -43,11 +43,11 @@ def test_ranking_flips_and_claims_are_told_with_their_quotes() -> None:
     assert "against Alpha we measured it twice" in shown.texts("ol", "claims")[0]
 
 
-def test_whoever_gave_no_answer_is_named_with_the_reason() -> None:
+def test_missing_answers_are_listed_with_error() -> None:
     assert parse_report_html(REPORT).texts("ul", "missing") == ["Beta: Key rejected for b (HTTP 401)."]
 
 
-def test_a_run_in_which_nothing_was_found_has_no_minutes() -> None:
+def test_run_without_results_has_only_usage() -> None:
     shown = parse_report_html(
         replace(LESSON_REPORT, decisions=(), agreed=None, status="completed", unpriced=0)
     )
@@ -55,7 +55,7 @@ def test_a_run_in_which_nothing_was_found_has_no_minutes() -> None:
     assert shown.texts("p") == ["5,000 tokens in, 600 out, $0.25"]
 
 
-def test_first_answers_that_do_not_agree_are_said_not_to() -> None:
+def test_disagreement_of_first_answers_is_stated() -> None:
     assert LESSON_REPORT.agreed is not None
     shown = parse_report_html(replace(LESSON_REPORT, agreed=replace(LESSON_REPORT.agreed, agree=False)))
     assert "The first answers do not agree. All say yes." in shown.texts("p")

@@ -15,8 +15,8 @@ from moot.types.faults import Fault
 from moot.types.participants import PARTICIPANT_COLOURS, Participant
 from moot.types.versions import VersionedTurn
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.reading import ParsedHtml, parse_safe_html
-from tests.transcript.samples import (
+from tests.support.safe_html import ParsedHtml, parse_safe_html
+from tests.support.transcript_samples import (
     DISCUSSION,
     FILES,
     HOSTILE_TEXTS,
@@ -28,8 +28,8 @@ from tests.transcript.samples import (
     single_version_turns,
     user_message,
 )
-from tests.whiteboard.lesson import LESSON_ACTIONS as DRAWN
-from tests.whiteboard.lesson import make_board
+from tests.support.whiteboard_lesson import LESSON_ACTIONS as DRAWN
+from tests.support.whiteboard_lesson import make_board
 
 PARTICIPANT_NAMES = ("Alpha", "Beta", "Gamma")
 UNCHANGED_FIELDS = {
@@ -58,7 +58,7 @@ def render_page() -> str:
     )
 
 
-def test_everything_is_told_and_in_its_order() -> None:
+def test_page_contains_everything_in_order() -> None:
     read = parse_safe_html(render_page())
     assert read.texts("h1") == read.texts("title") == ["Shall we split it?"]
     assert read.texts("li")[:3] == ["Alpha a/one", "Beta b/two", "Gamma c/three"]
@@ -83,7 +83,7 @@ def test_everything_is_told_and_in_its_order() -> None:
     assert read.texts("figcaption") == ["The whiteboard at the end"]
 
 
-def test_it_needs_nothing_but_itself() -> None:
+def test_page_is_self_contained() -> None:
     page = render_page()
     assert f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">' in page
     assert page.index("Content-Security-Policy") < page.index("<style>")
@@ -91,7 +91,7 @@ def test_it_needs_nothing_but_itself() -> None:
     assert not re.search(r"(src|href)=\"(?!#)", page)
 
 
-def test_everybody_has_a_colour_that_stays() -> None:
+def test_participant_has_same_colour_everywhere() -> None:
     read = ParsedHtml(render_page())
     cards = [node.attributes["style"] for node in read.nodes if node.name == "article"]
     alpha, beta, gamma = (f"--own:{one}" for one in PARTICIPANT_COLOURS[:3])
@@ -108,7 +108,7 @@ def test_everybody_has_a_colour_that_stays() -> None:
     ("own", "shown"),
     [("#123abc", "#123abc"), ("", PARTICIPANT_COLOURS[0]), ("red;x:url(//a)", PARTICIPANT_COLOURS[0])],
 )
-def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
+def test_own_colour_is_used_when_valid(own: str, shown: str) -> None:
     first, *others = DISCUSSION.participants
     page = HtmlFormat()
     read = parse_safe_html(
@@ -118,7 +118,7 @@ def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None
     assert [node.attributes["style"] for node in read.nodes if node.text == "Alpha"] == [f"--own:{shown}"]
 
 
-def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
+def test_quote_links_to_its_message() -> None:
     page = HtmlFormat()
     read = ParsedHtml(
         page.render_start(DISCUSSION) + page.render_report(REPORT) + page.render_end(EMPTY_BOARD)
@@ -126,7 +126,7 @@ def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
     assert {node.attributes["href"] for node in read.nodes if node.name == "a"} == {"#msg_1"}
 
 
-def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> None:
+def test_recipients_and_whiteboard_actions_are_shown() -> None:
     acted = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
     page = HtmlFormat()
     text = (
@@ -139,7 +139,7 @@ def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> No
     assert read.texts("p", "acts") == ["On the board: open"]
 
 
-def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
+def test_lesson_shows_decisions_and_ending() -> None:
     page = HtmlFormat()
     read = parse_safe_html(
         page.render_start(DISCUSSION) + page.render_report(LESSON_REPORT) + page.render_end(EMPTY_BOARD)
@@ -156,7 +156,7 @@ def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
     assert "Minutes" not in read.texts("h2")
 
 
-def test_rounds_have_headings_and_single_answers_have_none() -> None:
+def test_rounds_have_headings() -> None:
     page = HtmlFormat()
     rounds = [
         participant_message(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)
@@ -167,7 +167,7 @@ def test_rounds_have_headings_and_single_answers_have_none() -> None:
     assert ParsedHtml(text + page.render_end(EMPTY_BOARD)).texts("h2") == ["Round 1", "Round 2"]
 
 
-def test_a_board_that_was_closed_is_shown_as_it_was_before() -> None:
+def test_closed_whiteboard_is_shown_with_its_elements() -> None:
     page = HtmlFormat()
     closed = replace(make_board(DrawText(content="Round", x=0, y=0)), open=False)
     assert "Round" in parse_safe_html(page.render_start(DISCUSSION) + page.render_end(closed)).texts("text")
@@ -190,7 +190,7 @@ def replace_all_texts(value: Any, poison: str) -> Any:
 
 
 @pytest.mark.parametrize("poison", HOSTILE_TEXTS)
-def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
+def test_hostile_text_is_escaped_in_every_field(poison: str) -> None:
     page = HtmlFormat()
     people = tuple(Participant(who.id, poison, poison) for who in DISCUSSION.participants)
     discussion = replace(DISCUSSION, title=poison, participants=people)
@@ -217,7 +217,7 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
 
 
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(max_size=20)), max_size=6).map("\n".join))
-def test_no_mixture_of_them_does_either(poison: str) -> None:
+def test_mixed_hostile_text_is_escaped(poison: str) -> None:
     page = HtmlFormat()
     earlier = participant_message(0, poison, model=poison, version=1, versions=2)
     told = [

@@ -8,13 +8,13 @@ from inline_snapshot import snapshot
 from moot.transcript.formulas import FormulaRenderer
 from moot.transcript.html import TimeBudget
 from moot.transcript.html_markdown import MAX_MARKDOWN_CHARS, MarkdownRenderer
-from tests.transcript.reading import parse_safe_html
-from tests.transcript.samples import HOSTILE_TEXTS
+from tests.support.safe_html import parse_safe_html
+from tests.support.transcript_samples import HOSTILE_TEXTS
 
 render = MarkdownRenderer(FormulaRenderer(TimeBudget(600.0)), TimeBudget(600.0))  # for all tests of this file
 
 
-def test_what_markdown_can_say_is_said() -> None:
+def test_markdown_is_rendered_as_html() -> None:
     markdown = """\
 # Title
 One *two* **three** ~~four~~ `five`
@@ -69,12 +69,12 @@ next line<br />
 
 
 @pytest.mark.parametrize("poison", HOSTILE_TEXTS)
-def test_nothing_else_comes_of_it(poison: str) -> None:
+def test_hostile_markdown_is_harmless(poison: str) -> None:
     parse_safe_html(render(poison))
 
 
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(max_size=12)), max_size=8).map(" ".join))
-def test_nor_of_any_mixture(poison: str) -> None:
+def test_mixed_hostile_markdown_is_harmless(poison: str) -> None:
     parse_safe_html(render(poison))
 
 
@@ -91,11 +91,11 @@ def test_nor_of_any_mixture(poison: str) -> None:
         "ftp://x",
     ],
 )
-def test_only_links_to_the_web_and_to_people_are_links(url: str) -> None:
+def test_unsafe_links_are_removed(url: str) -> None:
     assert "href" not in render(f"[a]({url}) ![b]({url})")
 
 
-def test_an_image_is_a_link_and_inside_of_a_link_its_words() -> None:
+def test_image_becomes_link_or_text_inside_link() -> None:
     assert render("![A cat](https://example.org/cat.png)") == (
         '<p><a href="https://example.org/cat.png" rel="noopener noreferrer nofollow">A cat</a></p>\n'
     )
@@ -105,7 +105,7 @@ def test_an_image_is_a_link_and_inside_of_a_link_its_words() -> None:
     assert ">A cat</a>" in nested
 
 
-def test_headings_stand_below_those_of_the_page() -> None:
+def test_headings_are_moved_below_page_headings() -> None:
     assert [node.name for node in parse_safe_html(render("# a\n\n## b\n\n#### c")).nodes] == [
         "h4",
         "h5",
@@ -113,6 +113,6 @@ def test_headings_stand_below_those_of_the_page() -> None:
     ]
 
 
-def test_what_is_too_long_or_too_much_is_shown_as_it_is_written() -> None:
+def test_overlong_markdown_is_shown_as_source() -> None:
     assert render("*" * (MAX_MARKDOWN_CHARS + 1)).startswith("<pre>***")
     assert MarkdownRenderer(time_budget=TimeBudget(0.0))("*a* <b>") == "<pre>*a* &lt;b&gt;</pre>"

@@ -2,11 +2,18 @@ import msgspec
 
 from moot.transcript.json_format import JsonFormat, TranscriptDocument
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES_FILE, REPORT, single_version_turns
-from tests.whiteboard.lesson import LESSON_ACTIONS
+from tests.support.transcript_samples import (
+    DISCUSSION,
+    FILES,
+    MESSAGES,
+    NOTES_FILE,
+    REPORT,
+    single_version_turns,
+)
+from tests.support.whiteboard_lesson import LESSON_ACTIONS
 
 
-def test_it_is_one_object_of_the_shape_that_is_described() -> None:
+def test_json_format_decodes_as_transcript() -> None:
     form, board = JsonFormat(), replay_actions(LESSON_ACTIONS)
     parts = [
         form.render_start(DISCUSSION),
@@ -27,7 +34,7 @@ def test_it_is_one_object_of_the_shape_that_is_described() -> None:
     )
 
 
-def test_nothing_is_an_object_too() -> None:
+def test_json_format_of_empty_discussion_is_object() -> None:
     form = JsonFormat()
     told = msgspec.json.decode(form.render_start(DISCUSSION) + form.render_end(EMPTY_BOARD))
     assert (told["moot"], told["messages"], told["runs"], told["files"]) == (1, [], [], [])

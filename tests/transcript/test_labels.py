@@ -9,19 +9,19 @@ from moot.transcript.labels import (
     usage_labels,
 )
 from moot.types.chunks import Usage
-from tests.transcript.samples import MESSAGES, NOON, participant_message, user_message
+from tests.support.transcript_samples import MESSAGES, NOON, participant_message, user_message
 
 NAMES = ParticipantNames(alpha="Alpha")
 
 
-def test_everybody_is_called_something() -> None:
+def test_speaker_label_always_has_name() -> None:
     assert speaker_label(user_message()) == "Person"
     assert speaker_label(MESSAGES[1]) == "Alpha"
     assert speaker_label(participant_message(0, "So.", name=None)) == "The table"
     assert (NAMES["alpha"], NAMES["omega"]) == ("Alpha", "omega")
 
 
-def test_stages_are_named_where_they_mean_something() -> None:
+def test_stage_label_is_none_for_single_answers() -> None:
     stages = [
         stage_label(participant_message(0, "So.", name, round=1))
         for name in ("initial", "round", "answer", "turn")
@@ -29,13 +29,13 @@ def test_stages_are_named_where_they_mean_something() -> None:
     assert stages == ["First answers", "Round 2", None, None]
 
 
-def test_whom_something_is_for_is_said_of_what_people_say() -> None:
+def test_recipients_label_is_only_for_user_messages() -> None:
     assert recipients_label(user_message(audience=("alpha", "omega")), NAMES) == "only for Alpha, omega"
     assert recipients_label(user_message(), NAMES) is None
     assert recipients_label(participant_message(0, "So.", audience=("alpha",)), NAMES) is None
 
 
-def test_figures_are_told_as_far_as_they_are_known() -> None:
+def test_usage_labels_omit_unknown_values() -> None:
     assert usage_labels(MESSAGES[1]) == ["1,200 tokens in, 34 out", "$0.0123", "1.5 s"]
     assert usage_labels(participant_message(0, "", usage=Usage(), cost=None, latency=None)) == []
     assert usage_labels(
@@ -48,12 +48,12 @@ def test_figures_are_told_as_far_as_they_are_known() -> None:
     )
 
 
-def test_what_went_wrong_is_said() -> None:
+def test_error_text_describes_failed_or_stopped_message() -> None:
     assert error_text(MESSAGES[2]) == "Key rejected for b (HTTP 401)."
     assert error_text(participant_message(0, "", status="failed")) == "It gave no answer."
     assert error_text(participant_message(0, "So", status="stopped")) == "Stopped here."
     assert error_text(participant_message(0, "So.")) is None
 
 
-def test_times_are_those_of_utc() -> None:
+def test_format_time_uses_utc() -> None:
     assert format_time(NOON) == "2026-11-15 12:00 UTC"

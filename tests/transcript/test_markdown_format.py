@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from moot.transcript.markdown_format import MarkdownFormat
 from moot.whiteboard.state import EMPTY_BOARD, replay_actions
-from tests.transcript.samples import (
+from tests.support.transcript_samples import (
     DISCUSSION,
     FILES,
     LESSON_REPORT,
@@ -15,10 +15,10 @@ from tests.transcript.samples import (
     single_version_turns,
     user_message,
 )
-from tests.whiteboard.lesson import LESSON_ACTIONS as DRAWN
+from tests.support.whiteboard_lesson import LESSON_ACTIONS as DRAWN
 
 
-def test_a_debate() -> None:
+def test_markdown_format_of_debate() -> None:
     form = MarkdownFormat()
     told = (
         form.render_start(DISCUSSION)
@@ -142,7 +142,7 @@ Gamma was won over.
 """)
 
 
-def test_a_lesson() -> None:
+def test_markdown_format_of_lesson() -> None:
     form = MarkdownFormat()
     turn = participant_message(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
     told = form.render_start(DISCUSSION) + form.render_turns(
@@ -188,7 +188,7 @@ On the whiteboard at the end: text-1, chart-1, chart-2, latex-1, table-1, code-1
 """)
 
 
-def test_names_and_titles_are_no_markdown_and_stay_on_their_line() -> None:
+def test_names_and_titles_are_escaped() -> None:
     form = MarkdownFormat()
     title = "A\n# <script> [x](y) `z` | *w*"
     assert form.render_start(replace(DISCUSSION, title=title)).splitlines()[0] == (
@@ -196,7 +196,7 @@ def test_names_and_titles_are_no_markdown_and_stay_on_their_line() -> None:
     )
 
 
-def test_what_is_found_begins_no_list_and_no_quotation() -> None:
+def test_results_are_escaped_at_line_start() -> None:
     assert REPORT.summary is not None
     for words, line in (
         ("1. One", r"1\. One"),
@@ -210,7 +210,7 @@ def test_what_is_found_begins_no_list_and_no_quotation() -> None:
         assert told.splitlines()[2] == line
 
 
-def test_thinking_cannot_leave_its_quotation() -> None:
+def test_reasoning_stays_inside_block_quote() -> None:
     told = MarkdownFormat().render_turns(
         single_version_turns([participant_message(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {}
     )

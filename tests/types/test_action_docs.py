@@ -8,10 +8,10 @@ from jsonschema import Draft202012Validator
 
 from moot.types.action_docs import action_schema, describe_actions
 from moot.types.actions import ACTION_TYPES, WHITEBOARD_ACTIONS, Action, get_action_name, get_action_params
-from tests.whiteboard.ledgers import ACTIONS
+from tests.support.whiteboard_strategies import ACTIONS
 
 
-def test_each_action_is_told_in_a_line() -> None:
+def test_describe_actions_has_one_line_per_action() -> None:
     assert describe_actions("teacher") == snapshot("""\
 wb_open {}: Show the whiteboard.
 wb_close {}: Hide the whiteboard; what is on it stays.
@@ -31,14 +31,14 @@ play_video {elementId}: Play a video that is on the slide.\
 """)
 
 
-def test_others_than_teachers_are_told_of_the_whiteboard_only() -> None:
+def test_describe_actions_lists_only_whiteboard_for_non_teachers() -> None:
     assert [line.split(" ")[0] for line in describe_actions("student").splitlines()] == list(
         WHITEBOARD_ACTIONS
     )
     assert describe_actions(None) == describe_actions("student") == describe_actions("assistant")
 
 
-def test_the_schema_has_every_action_of_the_role() -> None:
+def test_action_schema_has_every_action_of_role() -> None:
     def names(schema: dict[str, Any]) -> list[str]:
         return [one["properties"]["name"]["const"] for one in schema["anyOf"]]
 
@@ -46,7 +46,7 @@ def test_the_schema_has_every_action_of_the_role() -> None:
     assert names(action_schema("student")) == list(WHITEBOARD_ACTIONS)
 
 
-def test_the_schema_of_an_action() -> None:
+def test_action_schema_matches_snapshot() -> None:
     written: Any = action_schema(None)["anyOf"]
     assert written[3] == snapshot(
         {
@@ -69,7 +69,7 @@ def test_the_schema_of_an_action() -> None:
 
 
 @given(ACTIONS)
-def test_what_can_be_done_fits_the_schema(action: Action) -> None:
+def test_action_schema_accepts_any_valid_action(action: Action) -> None:
     schema = json.loads(msgspec.json.encode(action_schema("teacher")))
     written = {"type": "action", "name": get_action_name(action), "params": get_action_params(action)}
     Draft202012Validator(schema).validate(json.loads(json.dumps(written)))

@@ -23,7 +23,7 @@ from moot.types.drawing import (
 )
 from moot.types.errors import InvalidAction
 from moot.types.modes import LessonRole
-from tests.whiteboard.ledgers import ACTIONS
+from tests.support.whiteboard_strategies import ACTIONS
 
 POSITION = {"x": 10, "y": 20}
 ALL_ACTIONS = {
@@ -39,11 +39,11 @@ def rejection_message(name: str, params: object, role: LessonRole | None = "teac
     return str(refused.value)
 
 
-def test_these_are_all_the_actions() -> None:
+def test_action_types_are_complete() -> None:
     assert set(ACTION_TYPES) == ALL_ACTIONS
 
 
-def test_teachers_may_do_everything_and_the_others_draw() -> None:
+def test_actions_for_role_allow_everything_only_to_teachers() -> None:
     assert set(actions_for_role("teacher")) == ALL_ACTIONS
     assert (
         actions_for_role("student")
@@ -54,53 +54,53 @@ def test_teachers_may_do_everything_and_the_others_draw() -> None:
     assert ALL_ACTIONS - set(WHITEBOARD_ACTIONS) == {"spotlight", "laser", "play_video"}
 
 
-def test_an_action_is_read_from_its_name_and_its_params() -> None:
+def test_parse_action_reads_name_and_params() -> None:
     assert parse_action("wb_draw_text", {"content": "Hi", **POSITION}, None) == DrawText(
         content="Hi", x=10, y=20
     )
     assert parse_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
 
 
-def test_what_has_no_params_needs_none() -> None:
+def test_parse_action_accepts_missing_params() -> None:
     assert parse_action("wb_open", None, "student") == OpenWhiteboard()
     assert parse_action("wb_open", {}, "student") == OpenWhiteboard()
 
 
-def test_numbers_may_come_as_text_and_text_as_numbers() -> None:
+def test_parse_action_converts_between_numbers_and_text() -> None:
     read = parse_action("wb_draw_text", {"content": 42, "x": "10", "y": "20.5"}, None)
     assert read == DrawText(content="42", x=10, y=20.5)
 
 
-def test_what_is_unknown_or_null_is_as_if_it_were_not_there() -> None:
+def test_parse_action_ignores_unknown_and_null_params() -> None:
     params = {"shape": "circle", "fillColor": None, "elementId": None, "opacity": 0.5, **POSITION}
     assert parse_action("wb_draw_shape", params, None) == DrawShape(shape="circle", x=10, y=20)
 
 
-def test_a_single_series_need_not_be_in_a_list_of_series() -> None:
+def test_parse_action_accepts_flat_chart_series() -> None:
     params = {"chartType": "bar", "data": {"labels": [2025, 2026], "series": [1, "2"]}, **POSITION}
     data = ChartData(labels=("2025", "2026"), series=((1, 2),))
     assert parse_action("wb_draw_chart", params, None) == DrawChart(chart_type="bar", x=10, y=20, data=data)
 
 
-def test_cells_of_a_table_may_be_numbers_or_nothing() -> None:
+def test_parse_action_accepts_numbers_and_null_in_table_cells() -> None:
     read = parse_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **POSITION}, None)
     assert read == DrawTable(x=10, y=20, data=(("n", "n²"), ("2", "4"), ("3", "")))
 
 
-def test_heads_of_a_line_are_told_by_its_points() -> None:
+def test_parse_action_reads_line_heads_from_points() -> None:
     params = {"startX": 0, "startY": 0, "endX": 9, "endY": 9, "points": ["", "arrow"]}
     read = parse_action("wb_draw_line", params, None)
     assert read == DrawLine(start_x=0, start_y=0, end_x=9, end_y=9, points=("", "arrow"))
 
 
-def test_an_unknown_action_is_refused_with_those_there_are() -> None:
+def test_parse_action_rejects_unknown_action_and_lists_known_ones() -> None:
     assert rejection_message("wb_paint", {}, "student") == (
         "There is no action 'wb_paint'. There are wb_open, wb_close, wb_clear, wb_delete, wb_draw_text, wb_draw_shape, "
         "wb_draw_chart, wb_draw_latex, wb_draw_table, wb_draw_line, wb_draw_code, wb_edit_code."
     )
 
 
-def test_what_only_teachers_do_is_refused_to_the_others() -> None:
+def test_parse_action_rejects_teacher_action_for_other_roles() -> None:
     assert rejection_message("laser", {"elementId": "a"}, "student").startswith(
         "laser is for teachers. A student has wb_open,"
     )
@@ -157,16 +157,18 @@ def test_what_only_teachers_do_is_refused_to_the_others() -> None:
         ),
     ],
 )
-def test_wrong_params_are_refused_with_the_field_and_the_reason(name: str, params: object, why: str) -> None:
+def test_parse_action_rejects_invalid_params_with_field_and_reason(
+    name: str, params: object, why: str
+) -> None:
     assert rejection_message(name, params) == why
 
 
-def test_a_refusal_is_short_whatever_was_written() -> None:
+def test_invalid_action_message_has_bounded_length() -> None:
     assert len(rejection_message("x" * 100_000, {})) < 500
     assert len(rejection_message("wb_draw_shape", {"shape": "x" * 100_000, **POSITION})) < 500
 
 
-def test_params_are_told_without_what_was_not_given() -> None:
+def test_get_action_params_omits_unset_params() -> None:
     assert get_action_params(DeleteElement(element_id="a")) == {"elementId": "a"}
     assert get_action_params(DrawShape(shape="circle", x=1, y=2)) == {
         "shape": "circle",
@@ -179,5 +181,5 @@ def test_params_are_told_without_what_was_not_given() -> None:
 
 
 @given(ACTIONS)
-def test_what_is_told_is_read_again(action: Action) -> None:
+def test_actions_round_trip_through_name_and_params(action: Action) -> None:
     assert parse_action(get_action_name(action), get_action_params(action), "teacher") == action

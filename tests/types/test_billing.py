@@ -14,13 +14,13 @@ def parse_usd(text: str) -> float:
 
 
 @given(st.lists(COSTS, max_size=5))
-def test_costs_that_are_known_are_added_up(costs: list[float]) -> None:
+def test_sum_costs_adds_known_costs(costs: list[float]) -> None:
     assert sum_costs(costs) == pytest.approx(sum(costs))
     assert sum_costs(iter(costs)) == sum_costs(costs)
 
 
 @given(st.lists(COSTS, max_size=5), st.data())
-def test_one_cost_that_nobody_knows_makes_the_sum_unknown(costs: list[float], data: st.DataObject) -> None:
+def test_sum_costs_is_unknown_when_one_cost_is_unknown(costs: list[float], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(costs)))
     assert sum_costs([*costs[:place], None, *costs[place:]]) is None
 
@@ -42,31 +42,31 @@ def test_one_cost_that_nobody_knows_makes_the_sum_unknown(costs: list[float], da
         (1_000_000, "$1,000,000.00"),
     ],
 )
-def test_an_amount_has_as_many_digits_as_it_needs(amount: float, words: str) -> None:
+def test_format_usd_uses_as_many_digits_as_needed(amount: float, words: str) -> None:
     assert format_usd(amount) == words
 
 
 @given(st.integers(1, 100_000_000))
-def test_cents_are_written_as_cents(cents: int) -> None:
+def test_format_usd_writes_cents_with_two_digits(cents: int) -> None:
     assert format_usd(cents / 100) == f"${cents / 100:,.2f}"
 
 
 @given(NONZERO_AMOUNTS)
-def test_what_is_written_is_close_to_what_it_is(amount: float) -> None:
+def test_format_usd_is_close_to_amount(amount: float) -> None:
     assert parse_usd(format_usd(amount)) == pytest.approx(amount, rel=0.005, abs=0)
 
 
 @given(NONZERO_AMOUNTS, st.floats(1.011, 10))
-def test_amounts_that_differ_by_more_than_a_hundredth_are_told_apart(amount: float, times: float) -> None:
+def test_format_usd_distinguishes_amounts_one_percent_apart(amount: float, times: float) -> None:
     assert parse_usd(format_usd(amount)) < parse_usd(format_usd(amount * times))
 
 
 @given(st.floats(0, 1, exclude_min=True))
-def test_only_nothing_is_written_as_nothing(amount: float) -> None:
+def test_format_usd_writes_zero_only_for_zero(amount: float) -> None:
     assert set(format_usd(amount)) & set("123456789")
 
 
-def test_what_some_calls_used_is_read_off_what_they_came_to() -> None:
+def test_spending_converts_to_usage() -> None:
     spent = Spending(
         calls=1,
         input=1,

@@ -29,24 +29,24 @@ def test_usage_adds_up_field_by_field(one: Usage, other: Usage) -> None:
 
 
 @given(USAGE, USAGE)
-def test_a_sum_with_an_estimate_in_it_is_an_estimate(one: Usage, other: Usage) -> None:
+def test_usage_sum_is_estimated_when_a_part_is_estimated(one: Usage, other: Usage) -> None:
     assert (one + other).estimated == (one.estimated or other.estimated)
 
 
 @given(USAGE)
-def test_no_usage_adds_nothing(usage: Usage) -> None:
+def test_empty_usage_adds_nothing(usage: Usage) -> None:
     assert usage + Usage() == Usage() + usage == usage
 
 
-def test_there_is_a_sample_of_every_chunk() -> None:
+def test_chunk_samples_cover_every_type() -> None:
     assert {type(chunk) for chunk in SAMPLE_CHUNKS} == set(get_args(Chunk))
 
 
 @pytest.mark.parametrize("chunk", SAMPLE_CHUNKS, ids=lambda chunk: type(chunk).__name__)
-def test_a_chunk_survives_json(chunk: Chunk) -> None:
+def test_chunk_survives_json_round_trip(chunk: Chunk) -> None:
     assert msgspec.json.decode(msgspec.json.encode(chunk), type=Chunk) == chunk
 
 
-def test_each_chunk_has_a_tag_of_its_own() -> None:
+def test_chunk_tags_are_unique() -> None:
     tags = [msgspec.to_builtins(chunk)["type"] for chunk in SAMPLE_CHUNKS]
     assert tags == ["text", "thought", "tool_call", "usage", "progress", "done", "failed"]

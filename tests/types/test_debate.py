@@ -3,7 +3,7 @@ import msgspec
 from moot.types.debate import DebateOptions, DebateSummary, ParticipantSummary, TableSummary
 
 
-def test_a_summary_is_told_with_the_names_that_readers_know() -> None:
+def test_debate_summary_json_has_documented_field_names() -> None:
     row = ParticipantSummary(
         participant="alpha",
         initial_summary="No.",
@@ -29,5 +29,5 @@ def test_a_summary_is_told_with_the_names_that_readers_know() -> None:
     ]
 
 
-def test_rules_that_nobody_changed_take_no_room() -> None:
+def test_default_debate_options_encode_as_empty_object() -> None:
     assert msgspec.json.encode(DebateOptions()) == b"{}"

@@ -4,7 +4,7 @@ from moot.types.discord import ChannelBinding, DeliveryProgress, MemorySummary
 from moot.types.participants import make_participants
 
 
-def test_a_binding_is_read_back_as_it_was() -> None:
+def test_channel_binding_survives_json_round_trip() -> None:
     binding = ChannelBinding(
         id="1",
         tenant="local",
@@ -16,10 +16,10 @@ def test_a_binding_is_read_back_as_it_was() -> None:
     assert msgspec.json.decode(msgspec.json.encode(binding), type=ChannelBinding) == binding
 
 
-def test_nothing_is_told_at_first() -> None:
+def test_delivery_progress_starts_empty() -> None:
     assert DeliveryProgress() == DeliveryProgress(seq=0, message=None, author=None, posts={})
 
 
-def test_a_summary_is_what_was_written_down() -> None:
+def test_memory_summary_survives_json_round_trip() -> None:
     summary = MemorySummary(words="Tea for six.", discussions=("dis_1", "dis_2"), upto=1.0, created_at=2.0)
     assert msgspec.json.decode(msgspec.json.encode(summary), type=MemorySummary) == summary

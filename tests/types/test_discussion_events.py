@@ -32,11 +32,11 @@ SAMPLE_EVENTS: tuple[DiscussionEvent, ...] = (
 
 
 @pytest.mark.parametrize("change", SAMPLE_EVENTS, ids=lambda change: type(change).__name__)
-def test_whoever_reads_a_change_knows_its_kind(change: DiscussionEvent) -> None:
+def test_discussion_event_survives_json_round_trip(change: DiscussionEvent) -> None:
     assert msgspec.json.decode(msgspec.json.encode(change), type=DiscussionEvent) == change
 
 
-def test_the_kinds_have_names() -> None:
+def test_discussion_event_tags_match_expected_names() -> None:
     assert [msgspec.to_builtins(change)["type"] for change in SAMPLE_EVENTS] == [
         "activity",
         "activity",
@@ -45,10 +45,10 @@ def test_the_kinds_have_names() -> None:
     ]
 
 
-def test_of_what_is_gone_only_the_id_is_told() -> None:
+def test_discussion_deleted_event_has_only_id() -> None:
     assert msgspec.json.encode(DiscussionDeleted("dis_1")) == b'{"type":"discussion_deleted","id":"dis_1"}'
 
 
-def test_a_change_of_no_known_kind_is_refused() -> None:
+def test_discussion_event_with_unknown_tag_is_rejected() -> None:
     with pytest.raises(msgspec.ValidationError, match="'discussion_lost'"):
         msgspec.json.decode(b'{"type":"discussion_lost","id":"dis_1"}', type=DiscussionEvent)

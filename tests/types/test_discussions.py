@@ -52,24 +52,24 @@ RUN = Run(id="run_1", discussion="dis_1", message=None, mode="continue", status=
 
 
 @pytest.mark.parametrize("value", [DISCUSSION, MESSAGE, RUN], ids=lambda value: type(value).__name__)
-def test_what_is_sent_comes_back_the_same(value: msgspec.Struct) -> None:
+def test_discussion_message_and_run_survive_json_round_trip(value: msgspec.Struct) -> None:
     assert msgspec.json.decode(msgspec.json.encode(value), type=type(value)) == value
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("role", "narrator"), ("status", "lost"), ("audience", "beta"), ("number", "7")]
 )
-def test_a_message_of_another_shape_is_none(field: str, value: str) -> None:
+def test_message_with_invalid_field_is_rejected(field: str, value: str) -> None:
     data = msgspec.to_builtins(MESSAGE) | {field: value}
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(data, Message)
 
 
-def test_a_message_is_complete_and_for_everybody_unless_it_says_otherwise() -> None:
+def test_message_is_completed_and_visible_to_all_by_default() -> None:
     message = Message(id="msg_1", discussion="dis_1", role="user", content="Why?")
     assert (message.status, message.audience, message.hidden) == ("completed", None, False)
 
 
-def test_a_run_lives_until_it_has_ended() -> None:
+def test_live_statuses_exclude_final_run_statuses() -> None:
     assert set(LIVE_STATUSES).isdisjoint(get_args(RunStatus))
     assert RUN.status in LIVE_STATUSES

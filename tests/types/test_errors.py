@@ -30,25 +30,25 @@ def actual_parents() -> dict[str, str]:
     }
 
 
-def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+def test_error_tree_in_docstring_matches_classes() -> None:
     assert documented_parents() == actual_parents()
 
 
-def test_everything_raised_on_purpose_is_a_moot_error() -> None:
+def test_every_error_is_a_moot_error() -> None:
     assert all(issubclass(getattr(errors, name), MootError) for name in actual_parents())
 
 
-def test_a_provider_error_carries_its_fault_and_speaks_its_words() -> None:
+def test_provider_error_has_fault_and_its_message() -> None:
     trouble = make_fault("auth", "Key rejected for openai.")
     error = ProviderError(trouble)
     assert error.fault is trouble
     assert str(error) == "Key rejected for openai."
 
 
-def test_a_provider_that_failed_is_no_mistake_of_the_user() -> None:
+def test_provider_error_is_not_a_usage_error() -> None:
     assert not issubclass(ProviderError, UsageError)
 
 
-def test_what_is_not_found_says_which_field_asks_for_it() -> None:
+def test_prefix_not_found_adds_field_name() -> None:
     with pytest.raises(NotFound, match=r"^persona: There is no persona 'x'\.$"), prefix_not_found("persona"):
         raise NotFound("There is no persona 'x'.")

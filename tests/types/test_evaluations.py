@@ -46,7 +46,9 @@ def pass_lists() -> st.SearchStrategy[list[tuple[bool, ...]]]:
 
 
 @given(pass_lists())
-def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tuple[bool, ...]]) -> None:
+def test_add_round_marks_round_better_only_when_it_passes_more_than_all_before(
+    judged: list[tuple[bool, ...]],
+) -> None:
     first, *more = judged
     now = make_evaluation(*first)
     most = sum(first)
@@ -60,7 +62,7 @@ def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tup
 
 
 @given(pass_lists())
-def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[bool, ...]]) -> None:
+def test_improvement_ends_when_all_pass_or_rounds_run_out(judged: list[tuple[bool, ...]]) -> None:
     first, *more = judged
     now = make_evaluation(*first)
     for one in more:
@@ -75,7 +77,7 @@ def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[boo
     )
 
 
-def test_a_round_that_passes_others_but_not_more_is_not_better() -> None:
+def test_round_with_equal_passes_is_not_better() -> None:
     now = add_round(make_evaluation(True, False), make_round(False, True))
     assert best_round(now.rounds) is None
     assert best_verdicts(now) == make_verdicts(True, False)

@@ -145,11 +145,11 @@ SAMPLE_EVENTS: tuple[Event, ...] = (
 )
 
 
-def test_what_is_found_is_known_as_such() -> None:
+def test_analysis_results_match_union() -> None:
     assert set(ANALYSIS_RESULTS) == set(get_args(AnalysisResult)) <= set(get_args(Event))
 
 
-def test_the_union_holds_every_event_there_is() -> None:
+def test_event_union_has_every_event_class() -> None:
     public = {
         thing
         for name, thing in vars(events).items()
@@ -158,7 +158,7 @@ def test_the_union_holds_every_event_there_is() -> None:
     assert public == set(get_args(Event)) == {type(event) for event in SAMPLE_EVENTS}
 
 
-def test_the_tags_are_exactly_these() -> None:
+def test_event_tags_match_expected_names() -> None:
     assert [msgspec.to_builtins(event)["type"] for event in SAMPLE_EVENTS] == [
         "run_started",
         "stage_started",
@@ -187,33 +187,33 @@ def test_the_tags_are_exactly_these() -> None:
 
 
 @pytest.mark.parametrize("event", SAMPLE_EVENTS, ids=lambda event: type(event).__name__)
-def test_an_event_survives_json(event: Event) -> None:
+def test_event_survives_json_round_trip(event: Event) -> None:
     assert decode_event(msgspec.json.encode(event)) == event
 
 
 @pytest.mark.parametrize("event", SAMPLE_EVENTS[2:10], ids=lambda event: type(event).__name__)
-def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
+def test_turn_event_has_turn_key(event: TurnStarted) -> None:
     assert event.turn_key == TurnKey("alpha", "answer", 0)
 
 
-def test_every_reason_to_stop_has_an_ending_that_turns_and_runs_know() -> None:
+def test_every_stop_reason_maps_to_turn_and_run_status() -> None:
     assert STATUS_BY_STOP_REASON.keys() == set(get_args(StopReason))
     assert set(STATUS_BY_STOP_REASON.values()) <= set(get_args(TurnStatus)) & set(get_args(RunStatus))
 
 
 @given(st.text())
-def test_any_words_survive_json(words: str) -> None:
+def test_event_text_survives_json_round_trip(words: str) -> None:
     event = TextDelta(participant="alpha", stage="answer", round=0, text=words)
     assert decode_event(msgspec.json.encode(event)) == event
 
 
 @pytest.mark.parametrize("event", SAMPLE_EVENTS, ids=lambda event: type(event).__name__)
-def test_an_event_does_not_change_once_it_is_made(event: Event) -> None:
+def test_event_is_immutable(event: Event) -> None:
     with pytest.raises(AttributeError):
         event.seq = 2  # type: ignore[misc]
 
 
-def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
+def test_approval_resolved_event_matches_snapshot() -> None:
     assert msgspec.to_builtins(SAMPLE_EVENTS[8]) == snapshot(
         {
             "type": "approval",

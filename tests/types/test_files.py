@@ -30,12 +30,12 @@ from moot.types.files import MAX_FILE_NAME_LENGTH, sanitize_file_name
         ("\t\n", "file"),
     ],
 )
-def test_a_name_is_a_label_and_nothing_else(name: str, expected: str) -> None:
+def test_sanitize_file_name_removes_paths_and_control_characters(name: str, expected: str) -> None:
     assert sanitize_file_name(name) == expected
 
 
 @given(st.text())
-def test_whatever_a_file_is_called_its_label_is_one_short_line_without_a_path(name: str) -> None:
+def test_sanitize_file_name_returns_short_printable_line_for_any_name(name: str) -> None:
     labelled = sanitize_file_name(name)
     assert 1 <= len(labelled) <= MAX_FILE_NAME_LENGTH
     assert labelled.isprintable()

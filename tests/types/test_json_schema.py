@@ -23,7 +23,7 @@ class Table(Struct, frozen=True):
     name: str | None = None
 
 
-def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
+def test_strict_schema_has_no_limits_and_requires_all_fields() -> None:
     assert strict_schema(Table) == snapshot(
         {
             "description": "A table.",
@@ -49,7 +49,7 @@ def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
 
 
 @pytest.mark.parametrize("type_", [ExtractedKnowledge, ExtractedPatterns])
-def test_the_schemas_in_use_are_strict_all_the_way_down(type_: type[Struct]) -> None:
+def test_strict_schemas_in_use_have_no_references_or_limits(type_: type[Struct]) -> None:
     written = msgspec.json.encode(strict_schema(type_))
     for word in (b"$ref", b"$defs", b"minLength", b"maxItems", b'"pattern":', b'"default"', b"minimum"):
         assert word not in written

@@ -26,7 +26,7 @@ def make_knowledge(**insight: Any) -> Any:
     return {"summary": "We met.", "usefulness": 0.5, "insights": [{**INSIGHT, **insight}]}
 
 
-def test_a_model_may_leave_out_what_does_not_apply() -> None:
+def test_extracted_knowledge_has_optional_fields() -> None:
     (insight,) = msgspec.convert(make_knowledge(), ExtractedKnowledge).insights
     assert (insight.suggestion, insight.severity, insight.paired) == (None, None, None)
     (pattern,) = msgspec.convert({"patterns": [PATTERN]}, ExtractedPatterns).patterns
@@ -46,7 +46,7 @@ def test_a_model_may_leave_out_what_does_not_apply() -> None:
         ("insights", {**make_knowledge(), "insights": [INSIGHT] * 31}),
     ],
 )
-def test_what_is_no_export_is_refused_by_field(field: str, said: dict[str, Any]) -> None:
+def test_invalid_extracted_knowledge_is_rejected_by_field(field: str, said: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert(said, ExtractedKnowledge)
 
@@ -62,7 +62,7 @@ def test_what_is_no_export_is_refused_by_field(field: str, said: dict[str, Any])
         ("kind", {"kind": "decision"}),
     ],
 )
-def test_what_is_no_pattern_is_refused_by_field(field: str, changed: dict[str, Any]) -> None:
+def test_invalid_extracted_pattern_is_rejected_by_field(field: str, changed: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert({"patterns": [{**PATTERN, **changed}]}, ExtractedPatterns)
 
@@ -71,7 +71,9 @@ def test_what_is_no_pattern_is_refused_by_field(field: str, changed: dict[str, A
     ("covered", "now", "covers"),
     [(4, 5, True), (4, 6, False), (8, 10, True), (7, 10, False), (3, 2, True), (0, 0, True), (12, 15, True)],
 )
-def test_a_recap_counts_while_it_covers_four_of_five_messages(covered: int, now: int, covers: bool) -> None:
+def test_discussion_summary_is_up_to_date_while_it_covers_four_fifths_of_messages(
+    covered: int, now: int, covers: bool
+) -> None:
     recap = DiscussionSummary(
         id="r", discussion="d", points=(), messages=covered, model="a/b", created_at=0.0
     )

@@ -15,7 +15,7 @@ from moot.types.personas import (
 
 
 @pytest.mark.parametrize(("uses", "reached"), [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (1000, 101)])
-def test_ten_uses_are_a_level(uses: int, reached: int) -> None:
+def test_level_grows_every_ten_uses(uses: int, reached: int) -> None:
     assert level_for_uses(uses) == reached
 
 
@@ -23,7 +23,7 @@ def test_ten_uses_are_a_level(uses: int, reached: int) -> None:
     "said",
     [{"description": "Doubts."}, {"system_prompt": "Doubt."}, {"description": "a", "colour": "#AbCdEf"}],
 )
-def test_a_persona_says_what_it_is(said: dict[str, Any]) -> None:
+def test_persona_draft_accepts_description_or_system_prompt(said: dict[str, Any]) -> None:
     assert msgspec.convert({"name": "Sceptic", **said}, PersonaDraft).name == "Sceptic"
 
 
@@ -41,12 +41,12 @@ def test_a_persona_says_what_it_is(said: dict[str, Any]) -> None:
         ("uses", {"name": "Sceptic", "description": "Doubts.", "uses": 1000}),
     ],
 )
-def test_a_refusal_names_the_field(field: str, said: dict[str, Any]) -> None:
+def test_invalid_persona_draft_is_rejected_by_field(field: str, said: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert(said, PersonaDraft)
 
 
-def test_a_change_holds_only_what_was_said() -> None:
+def test_persona_change_has_only_given_fields() -> None:
     change = msgspec.json.decode(b'{"colour": ""}', type=PersonaChange)
     assert msgspec.to_builtins(change) == {"colour": ""}
 
@@ -59,11 +59,11 @@ HYPATIA = {
 }
 
 
-def test_there_are_two_of_each_of_four_categories() -> None:
+def test_proposals_have_two_of_each_of_four_categories() -> None:
     assert (CATEGORIES, MAX_PROPOSALS) == (("thinker", "figure", "role", "challenger"), 8)
 
 
-def test_a_proposal_fits_what_a_persona_is_made_of() -> None:
+def test_proposal_fits_persona_draft() -> None:
     proposal = msgspec.convert(HYPATIA, Proposal)
     draft = PersonaDraft(name=proposal.name, description=proposal.description, category=proposal.category)
     assert msgspec.convert(msgspec.to_builtins(draft), PersonaDraft) == draft
@@ -72,12 +72,12 @@ def test_a_proposal_fits_what_a_persona_is_made_of() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"category": "friend"}, {"name": ""}, {"description": ""}, {"name": "x" * 61}]
 )
-def test_what_could_be_no_persona_is_no_proposal(wrong: dict[str, str]) -> None:
+def test_invalid_proposal_is_rejected(wrong: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(HYPATIA | wrong, Proposal)
 
 
-def test_an_answer_may_be_empty_but_not_its_question() -> None:
+def test_situation_answer_may_be_empty_but_not_its_question() -> None:
     assert msgspec.convert({"question": "Why?", "answer": ""}, SituationAnswer).answer == ""
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"question": "", "answer": "So."}, SituationAnswer)

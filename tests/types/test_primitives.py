@@ -11,12 +11,12 @@ from moot.types.primitives import Label, ModelName, Name, Title, is_loopback, ne
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "::1"])
-def test_this_machine_has_several_names(host: str) -> None:
+def test_is_loopback_accepts_local_hosts(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "example", ""])
-def test_others_are_not_this_machine(host: str) -> None:
+def test_is_loopback_rejects_other_hosts(host: str) -> None:
     assert not is_loopback(host)
 
 
@@ -29,53 +29,53 @@ def id_created_at(seconds: float) -> str:
 
 
 @given(SECONDS, SECONDS)
-def test_ids_sort_by_the_time_they_were_made(one: int, other: int) -> None:
+def test_new_ids_sort_by_creation_time(one: int, other: int) -> None:
     earlier, later = sorted((one, other))
     assert later == earlier or id_created_at(earlier) < id_created_at(later)
 
 
-def test_a_millisecond_is_enough_to_tell_two_apart() -> None:
+def test_new_ids_one_millisecond_apart_are_ordered() -> None:
     assert id_created_at(1.001) < id_created_at(1.002)
 
 
-def test_ids_of_one_moment_differ() -> None:
+def test_new_ids_of_same_time_are_unique() -> None:
     with patch.object(time, "time", return_value=1.0):
         assert len({new_id("run") for _ in range(1000)}) == 1000
 
 
-def test_an_id_says_what_it_names_and_has_no_letter_that_looks_like_another() -> None:
+def test_new_id_has_prefix_and_unambiguous_alphabet() -> None:
     assert re.fullmatch(r"run_[0-9a-hjkmnp-tv-z]{26}", new_id("run"))
 
 
 @pytest.mark.parametrize("text", ["A", "Plain words", "Größe", "two  blanks", "x" * 60])
-def test_a_name_is_one_line_with_nothing_around_it(text: str) -> None:
+def test_name_accepts_one_trimmed_line(text: str) -> None:
     assert msgspec.convert(text, Name) == text
 
 
 @pytest.mark.parametrize("text", ["", " ", " A", "A ", "A\n", "A\nB", "A\0B", "x" * 61])
-def test_what_is_no_name_is_refused(text: str) -> None:
+def test_name_rejects_invalid_text(text: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(text, Name)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "A\0", "x" * 201])
-def test_a_title_shows_something(text: str) -> None:
+def test_title_rejects_blank_and_too_long_text(text: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(text, Title)
 
 
-def test_text_may_be_empty_but_has_no_nul_in_it() -> None:
+def test_label_accepts_empty_text_but_no_nul() -> None:
     assert msgspec.convert("", Label) == ""
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert("a\0b", Label)
 
 
 @pytest.mark.parametrize("text", ["openai/gpt-5", "openrouter/vendor/model:free", "scripted/echo"])
-def test_a_model_is_written_with_its_provider(text: str) -> None:
+def test_model_name_requires_provider_prefix(text: str) -> None:
     assert msgspec.convert(text, ModelName) == text
 
 
 @pytest.mark.parametrize("text", ["", "gpt-5", "/gpt-5", "openai/", "open ai/gpt", "a/b c", "a/b\n"])
-def test_what_is_no_model_is_refused(text: str) -> None:
+def test_model_name_rejects_invalid_text(text: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(text, ModelName)

@@ -6,7 +6,7 @@ import pytest
 from moot.types.projects import PostChange, PostDraft, ProjectChange, ProjectDraft
 
 
-def test_a_project_needs_only_a_name_and_a_post_begins_as_a_draft() -> None:
+def test_project_draft_needs_only_name_and_post_draft_is_unpublished() -> None:
     assert msgspec.convert({"name": "Moot"}, ProjectDraft) == ProjectDraft(name="Moot")
     assert not msgspec.convert({"title": "News"}, PostDraft).published
 
@@ -24,11 +24,13 @@ def test_a_project_needs_only_a_name_and_a_post_begins_as_a_draft() -> None:
         ("published_at", PostChange, {"published_at": 1.0}),
     ],
 )
-def test_a_refusal_names_the_field(field: str, type_: type[Any], said: dict[str, Any]) -> None:
+def test_invalid_project_or_post_is_rejected_by_field(
+    field: str, type_: type[Any], said: dict[str, Any]
+) -> None:
     with pytest.raises(msgspec.ValidationError, match=field):
         msgspec.convert(said, type_)
 
 
-def test_a_change_holds_only_what_was_said() -> None:
+def test_project_and_post_changes_have_only_given_fields() -> None:
     assert msgspec.to_builtins(msgspec.convert({}, ProjectChange)) == {}
     assert msgspec.to_builtins(msgspec.convert({"published": False}, PostChange)) == {"published": False}

@@ -6,12 +6,12 @@ from moot.types.requests import File, ModelMessage, ModelRequest, ToolResult, as
 PICTURE = File("cat.png", "image/png", b"\x89PNG\r\n\x1a\n\x00\xff")
 
 
-def test_bare_words_become_text_and_parts_stay_as_they_are() -> None:
+def test_user_and_assistant_message_turn_strings_into_text_parts() -> None:
     assert user_message(PICTURE, "What is this?") == ModelMessage("user", (PICTURE, Text("What is this?")))
     assert assistant_message("A cat.") == ModelMessage("assistant", (Text("A cat."),))
 
 
-def test_a_message_with_parts_of_every_kind_survives_json() -> None:
+def test_model_message_survives_json_round_trip() -> None:
     message = assistant_message(
         "Words.",
         PICTURE,
@@ -22,7 +22,7 @@ def test_a_message_with_parts_of_every_kind_survives_json() -> None:
     assert msgspec.json.decode(msgspec.json.encode(message), type=ModelMessage) == message
 
 
-def test_a_request_says_only_what_it_was_told() -> None:
+def test_model_request_defaults_are_unset() -> None:
     request = ModelRequest(model="echo", messages=(user_message("Hello"),))
     assert (request.temperature, request.max_tokens, request.thinking, request.json_schema) == (None,) * 4
     assert (request.system, request.tools, request.stop) == ("", (), ())

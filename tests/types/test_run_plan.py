@@ -12,34 +12,34 @@ PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))
 IDS = [who.id for who in PARTICIPANTS]
 
 
-def test_everybody_speaks_unless_somebody_is_spoken_to() -> None:
+def test_all_participants_respond_unless_recipients_are_given() -> None:
     assert RunPlan(mode="parallel", participants=PARTICIPANTS).responding_participants == PARTICIPANTS
     assert RunPlan(mode="parallel", participants=PARTICIPANTS, to=()).responding_participants == ()
 
 
 @given(st.lists(st.sampled_from([*IDS, "somebody-else"])))
-def test_those_who_are_spoken_to_keep_the_order_of_their_seats(to: list[str]) -> None:
+def test_recipients_respond_in_order_of_participants(to: list[str]) -> None:
     speaking = RunPlan(mode="parallel", participants=PARTICIPANTS, to=tuple(to)).responding_participants
     assert [who.id for who in speaking] == [id for id in IDS if id in to]
 
 
 @given(st.lists(st.sampled_from([*IDS, "somebody-else"]), unique=True))
-def test_those_who_are_to_answer_do_so_in_the_order_in_which_they_are_named(answering: list[str]) -> None:
+def test_responders_respond_in_given_order(answering: list[str]) -> None:
     plan = RunPlan(mode="consensus", participants=PARTICIPANTS, answering=tuple(answering))
     assert [who.id for who in plan.responding_participants] == [id for id in answering if id in IDS]
 
 
-def test_who_is_not_spoken_to_does_not_answer() -> None:
+def test_responder_who_is_not_a_recipient_does_not_respond() -> None:
     plan = RunPlan(mode="consensus", participants=PARTICIPANTS, to=("beta",), answering=("gamma", "beta"))
     assert [who.id for who in plan.responding_participants] == ["beta"]
 
 
-def test_a_participant_is_found_by_its_id() -> None:
+def test_find_participant_returns_participant_by_id() -> None:
     plan = RunPlan(mode="single", participants=PARTICIPANTS)
     assert [plan.find_participant(id) for id in IDS] == list(PARTICIPANTS)
 
 
-def test_whoever_takes_a_plan_up_again_sees_the_same() -> None:
+def test_run_plan_survives_json_round_trip() -> None:
     plan = RunPlan(
         mode="continue",
         participants=PARTICIPANTS,
@@ -55,20 +55,20 @@ def test_whoever_takes_a_plan_up_again_sees_the_same() -> None:
     assert msgspec.json.decode(msgspec.json.encode(plan), type=RunPlan) == plan
 
 
-def test_what_was_not_decided_is_not_written() -> None:
+def test_run_plan_omits_default_values_in_json() -> None:
     written = msgspec.json.encode(RunPlan(mode="single", participants=()))
     assert written == b'{"mode":"single","participants":[]}'
     plan = msgspec.json.decode(written, type=RunPlan)
     assert (plan.rounds, plan.turns, plan.first, plan.to, plan.language) == (2, 1, 0, None, None)
 
 
-def test_a_plan_does_not_change() -> None:
+def test_run_plan_is_immutable() -> None:
     plan = RunPlan(mode="single", participants=PARTICIPANTS)
     with pytest.raises(AttributeError, match="immutable"):
         plan.mode = "parallel"  # type: ignore[misc]
 
 
-def test_advisors_who_are_not_active_do_not_speak() -> None:
+def test_inactive_advisors_do_not_respond() -> None:
     some = tuple(replace(who, active=who.id != "beta") for who in PARTICIPANTS)
     plan = RunPlan(mode="advisors", participants=some)
     assert [who.id for who in plan.responding_participants] == ["alpha", "gamma"]
@@ -76,7 +76,7 @@ def test_advisors_who_are_not_active_do_not_speak() -> None:
     assert replace(plan, mode="parallel").responding_participants == some, "in other modes everybody does"
 
 
-def test_where_no_advisor_is_active_the_first_who_is_spoken_to_answers_for_them() -> None:
+def test_first_recipient_responds_when_no_advisor_is_active() -> None:
     nobody = tuple(replace(who, active=False) for who in PARTICIPANTS)
     plan = RunPlan(mode="advisors", participants=nobody)
     assert ([who.id for who in plan.responding_participants], plan.has_advisors) == (["alpha"], False)
@@ -84,7 +84,7 @@ def test_where_no_advisor_is_active_the_first_who_is_spoken_to_answers_for_them(
     assert replace(plan, to=()).responding_participants == ()
 
 
-def test_another_model_comes_with_what_is_known_of_it() -> None:
+def test_replacing_model_updates_its_limits() -> None:
     plan = RunPlan(mode="advisors", participants=PARTICIPANTS, measures={"a/one": ModelLimits(context=9000)})
     small = ModelLimits(context=2000)
     changed = plan.with_model("beta", "d/four", {"d/four": small})

@@ -24,7 +24,13 @@ from moot.types.stateless import (
     Thinking,
     WhiteboardAction,
 )
-from tests.lessons import MIRA, agent_response, chat_request, director_state, whiteboard_action
+from tests.support.stateless_requests import (
+    MIRA,
+    agent_response,
+    chat_request,
+    director_state,
+    whiteboard_action,
+)
 
 
 def parse_request(**changes: Any) -> ChatRequest:
@@ -35,12 +41,12 @@ def event_json(event: ChatEvent) -> Any:
     return msgspec.json.decode(msgspec.json.encode(EVENT_FRAMES[type(event)](event)))
 
 
-def test_every_event_has_a_name_and_a_frame() -> None:
+def test_every_stateless_event_has_name_and_frame() -> None:
     assert set(get_args(ChatEvent)) == EVENT_NAMES.keys() == EVENT_FRAMES.keys()
     assert len(set(EVENT_NAMES.values())) == len(EVENT_NAMES)
 
 
-def test_events_have_the_fields_that_other_programs_know() -> None:
+def test_stateless_events_have_documented_fields() -> None:
     events: list[ChatEvent] = [
         Thinking(stage="director"),
         Thinking(stage="agent_loading", agent_id="mira"),
@@ -99,7 +105,7 @@ def test_events_have_the_fields_that_other_programs_know() -> None:
     )
 
 
-def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
+def test_done_event_has_complete_director_state() -> None:
     sketch = WhiteboardAction(action_name="wb_open", agent_id="mira", agent_name="Mira")
     response = AgentResponse(agent_id="mira", agent_name="Mira", whiteboard_actions=(sketch,))
     after = DirectorState(turn_count=1, agent_responses=(response,), whiteboard_ledger=(sketch,))
@@ -150,7 +156,7 @@ def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
     )
 
 
-def test_a_state_that_was_told_can_be_sent_back() -> None:
+def test_director_state_survives_round_trip() -> None:
     sent = director_state(
         agent_response("mira", actionCount=1, whiteboardActions=[whiteboard_action("wb_open")]),
         whiteboard_ledger=(whiteboard_action("wb_open"),),
@@ -159,14 +165,14 @@ def test_a_state_that_was_told_can_be_sent_back() -> None:
     assert msgspec.json.decode(msgspec.json.encode(kept)) == sent
 
 
-def test_what_a_client_knows_besides_is_passed_over() -> None:
+def test_chat_request_ignores_unknown_fields() -> None:
     assert (
         parse_request(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
     )
 
 
 @pytest.mark.parametrize("missing", ["messages", "storeState", "config", "model"])
-def test_what_must_be_there_is_named(missing: str) -> None:
+def test_chat_request_error_names_missing_field(missing: str) -> None:
     asked = chat_request(MIRA)
     del asked[missing]
     with pytest.raises(msgspec.ValidationError, match=f"`{missing}`"):
@@ -174,7 +180,7 @@ def test_what_must_be_there_is_named(missing: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["agentIds", "agents"])
-def test_so_are_the_agents(missing: str) -> None:
+def test_chat_request_error_names_missing_agent_field(missing: str) -> None:
     asked = chat_request(MIRA)
     del asked["config"][missing]
     with pytest.raises(msgspec.ValidationError, match=rf"`{missing}` - at `\$.config`"):
@@ -197,10 +203,10 @@ def test_so_are_the_agents(missing: str) -> None:
         {"apiKey": "a\n"},
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+def test_chat_request_rejects_invalid_values(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parse_request(**wrong)
 
 
-def test_a_request_does_not_show_its_key() -> None:
+def test_chat_request_repr_hides_api_key() -> None:
     assert "sk-of-anna" not in repr(parse_request(apiKey="sk-of-anna"))

@@ -51,12 +51,12 @@ RESELECTED = replace(
 )
 
 
-def test_what_has_one_version_is_as_it_is() -> None:
+def test_message_with_one_version_is_unchanged() -> None:
     assert current_version([FIRST]) is FIRST
     assert current_versions([FIRST]) == (FIRST,)
 
 
-def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
+def test_current_version_keeps_position_of_first_and_text_of_newest() -> None:
     (now,) = current_versions([FIRST, EDITED, REGENERATED])
     assert (now.id, now.number, now.run, now.created_at) == ("msg_1", 5, "run_1", 1.0)
     assert (now.content, now.usage, now.view, now.files) == ("Three.", None, "blind", ("file_1",))
@@ -64,20 +64,20 @@ def test_the_words_of_the_newest_stand_in_the_place_of_the_first() -> None:
     assert (now.edited, now.version_of) == (True, None)
 
 
-def test_a_version_that_was_chosen_again_is_the_one_that_it_was() -> None:
+def test_reselected_version_keeps_its_own_number() -> None:
     now = current_version([FIRST, REGENERATED, EDITED, RESELECTED])
     assert (now.content, now.version, now.versions, now.version_id) == ("One.", 1, 3, "msg_1")
     assert (now.revised, now.edited) == (12, False)
 
 
-def test_an_attempt_that_came_to_nothing_is_no_version() -> None:
+def test_incomplete_attempt_is_no_version() -> None:
     failed = replace(REGENERATED, status="failed", content="")
     stopped = replace(REGENERATED, status="stopped", content="Tw")
     broken = replace(REGENERATED, status="partial", content="Tw")
     assert current_versions([FIRST, failed, stopped, broken]) == (FIRST,)
 
 
-def test_a_first_one_that_broke_off_can_be_chosen_again() -> None:
+def test_incomplete_first_version_can_be_selected_again() -> None:
     first = replace(FIRST, status="partial")
     chosen = replace(RESELECTED, status="partial")
     assert (current_version(valid_versions([first, REGENERATED, chosen])).content, first.status) == (
@@ -86,13 +86,13 @@ def test_a_first_one_that_broke_off_can_be_chosen_again() -> None:
     )
 
 
-def test_any_version_can_be_shown_in_the_place_of_the_first() -> None:
+def test_apply_version_shows_any_version_at_position_of_first() -> None:
     turn = [FIRST, REGENERATED, EDITED]
     assert [apply_version(turn, one).content for one in turn] == ["One.", "Two.", "Three."]
     assert {apply_version(turn, one).id for one in turn} == {"msg_1"}
 
 
-def test_versions_are_listed_once_each_under_their_own_ids() -> None:
+def test_list_versions_lists_each_version_once_by_own_id() -> None:
     found = list_versions([FIRST, REGENERATED, EDITED, RESELECTED])
     assert found.current == "msg_1"
     assert [(one.id, one.run, one.version, one.edited) for one in found.versions] == [
@@ -103,20 +103,20 @@ def test_versions_are_listed_once_each_under_their_own_ids() -> None:
     assert [one.created_at for one in found.versions] == [1.0, 2.0, 3.0]
 
 
-def test_versions_of_what_is_not_among_them_are_left_out() -> None:
+def test_versions_of_missing_message_are_omitted() -> None:
     assert current_versions([REGENERATED]) == ()
     other = replace(FIRST, id="msg_9", number=6)
     assert current_versions([other, REGENERATED]) == (other,)
 
 
 @given(st.permutations([FIRST, REGENERATED, EDITED, RESELECTED]))
-def test_in_whichever_order_they_come_the_newest_counts(rows: list[Message]) -> None:
+def test_current_versions_do_not_depend_on_row_order(rows: list[Message]) -> None:
     assert current_versions(rows) == (
         current_version(valid_versions([FIRST, REGENERATED, EDITED, RESELECTED])),
     )
 
 
-def test_beside_what_is_shown_stand_all_other_versions() -> None:
+def test_turn_with_versions_has_all_other_versions() -> None:
     (turn,) = turns_with_versions([FIRST, REGENERATED, EDITED, RESELECTED])
     assert turn.current == current_version([FIRST, REGENERATED, EDITED, RESELECTED])
     assert [(one.id, one.content, one.version) for one in turn.other_versions] == [

@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from tests.node import WEB_FOLDER
+from tests.support.node import WEB_FOLDER
 
 # From the bottom up. Folders on one line do not import each other.
 LAYERS: tuple[frozenset[str], ...] = (
@@ -42,12 +42,12 @@ def list_imports() -> list[tuple[str, str]]:
     ]
 
 
-def test_every_folder_of_the_page_has_a_layer() -> None:
+def test_every_page_folder_has_a_layer() -> None:
     folders = {layer_folder(path.relative_to(WEB_FOLDER / "src").as_posix()) for path in SOURCES}
     assert folders == LEVELS.keys()
 
 
-def test_a_folder_of_the_page_imports_only_from_lower_layers() -> None:
+def test_page_folder_imports_only_from_lower_layers() -> None:
     found = list_imports()
     assert len(found) > len(SOURCES), "the imports of the page were not found"
     upward = [

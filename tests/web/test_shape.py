@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.node import WEB_FOLDER
+from tests.support.node import WEB_FOLDER
 
 COMPONENTS = sorted(
     path.relative_to(WEB_FOLDER).as_posix() for path in (WEB_FOLDER / "src").rglob("*.svelte")
@@ -19,15 +19,15 @@ MAX_LINES = 250
 UNTYPED = re.compile(r"[:<,|&(]\s*any\b|\bas any\b|@ts-(?:ignore|nocheck|expect-error)")
 
 
-def test_there_are_components() -> None:
+def test_components_are_found() -> None:
     assert "src/App.svelte" in COMPONENTS
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_is_short(component: str) -> None:
+def test_component_does_not_exceed_max_lines(component: str) -> None:
     assert len((WEB_FOLDER / component).read_text("utf-8").splitlines()) <= MAX_LINES
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_type_says_something(source: str) -> None:
+def test_source_uses_no_any_and_no_ts_suppression(source: str) -> None:
     assert not UNTYPED.findall((WEB_FOLDER / source).read_text("utf-8"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.node import install_node_packages, run_node
+from tests.support.node import install_node_packages, run_node
 
 # One process for all files: else each of them starts its own, which takes longer than its tests.
 UNIT_TESTS = ("--test", "--test-isolation=none", "tests/**/*.test.ts")
@@ -19,11 +19,11 @@ def node_packages() -> None:
     install_node_packages()
 
 
-def test_the_page_passes_its_unit_tests() -> None:
+def test_page_unit_tests_pass() -> None:
     run_node(*UNIT_TESTS, FEW_RUNS="1")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
-def test_the_page_passes_its(check: str) -> None:
+def test_page_check_passes(check: str) -> None:
     run_node(*CHECKS[check])

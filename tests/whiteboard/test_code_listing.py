@@ -11,32 +11,32 @@ from moot.whiteboard.code_listing import (
     edit_listing,
     find_edit_problem,
 )
-from tests.whiteboard.ledgers import EDITS
+from tests.support.whiteboard_strategies import EDITS
 
 
-def test_lines_are_named_from_the_top() -> None:
+def test_create_listing_numbers_lines_from_top() -> None:
     assert create_listing("a\n\nb") == CodeListing(
         (CodeLine("L1", "a"), CodeLine("L2", ""), CodeLine("L3", "b")), named=3
     )
 
 
-def test_line_ends_of_any_system_are_understood() -> None:
+def test_lines_of_splits_any_line_ending() -> None:
     assert split_code_lines("a\r\nb\rc\n") == ["a", "b", "c"]
 
 
-def test_a_single_line_may_be_named_where_several_could_be() -> None:
+def test_edit_listing_accepts_single_line_id() -> None:
     edit = EditCode(element_id="code-1", operation="delete_lines", line_id="L1")
     assert edit_listing(create_listing("a\nb"), edit).lines == (CodeLine("L2", "b"),)
 
 
-def test_of_several_lines_an_insertion_goes_to_the_outer_side() -> None:
+def test_insertion_goes_outside_of_selected_lines() -> None:
     after = EditCode(element_id="c", operation="insert_after", line_ids=("L1", "L2"), content="x")
     before = EditCode(element_id="c", operation="insert_before", line_ids=("L1", "L2"), content="x")
     assert [line.text for line in edit_listing(create_listing("a\nb"), after).lines] == ["a", "b", "x"]
     assert [line.text for line in edit_listing(create_listing("a\nb"), before).lines] == ["x", "a", "b"]
 
 
-def test_an_edit_of_lines_that_are_there_is_not_objected_to() -> None:
+def test_find_edit_problem_returns_none_for_valid_edit() -> None:
     assert (
         find_edit_problem(
             create_listing("a"), EditCode(element_id="c", operation="delete_lines", line_id="L1")
@@ -46,7 +46,7 @@ def test_an_edit_of_lines_that_are_there_is_not_objected_to() -> None:
 
 
 @given(st.lists(EDITS, max_size=20))
-def test_whatever_is_edited_names_stay_unique_and_lines_few(edits: list[EditCode]) -> None:
+def test_edits_keep_line_ids_unique_and_lines_limited(edits: list[EditCode]) -> None:
     listing = create_listing("a\nb\nc")
     for edit in edits:
         before = {line.id for line in listing.lines}
@@ -58,7 +58,7 @@ def test_whatever_is_edited_names_stay_unique_and_lines_few(edits: list[EditCode
 
 
 @pytest.mark.parametrize("code", ["x\r\n" * 150, "x\n" * MAX_CODE_LINES])
-def test_lines_are_counted_as_they_are_shown(code: str) -> None:
+def test_line_limit_counts_displayed_lines(code: str) -> None:
     drawing = parse_action("wb_draw_code", {"code": code, "x": 0, "y": 0}, None)
     assert isinstance(drawing, DrawCode)
     assert len(create_listing(drawing.code).lines) <= MAX_CODE_LINES

@@ -6,8 +6,8 @@ from moot.types.drawing import CloseWhiteboard, DrawLine, DrawShape, DrawText, O
 from moot.whiteboard.describe import describe_board, find_layout_problems, line_crosses_box
 from moot.whiteboard.geometry import Box, Point
 from moot.whiteboard.state import EMPTY_BOARD, RecordedAction, replay_actions
-from tests.whiteboard.ledgers import ACTION_HISTORIES
-from tests.whiteboard.lesson import LESSON_ACTIONS, make_board
+from tests.support.whiteboard_lesson import LESSON_ACTIONS, make_board
+from tests.support.whiteboard_strategies import ACTION_HISTORIES
 
 
 def make_text(x: float, y: float, width: float = 100, height: float = 50) -> DrawText:
@@ -18,7 +18,7 @@ def make_shape(x: float, y: float, width: float = 100, height: float = 50) -> Dr
     return DrawShape(shape="rectangle", x=x, y=y, width=width, height=height)
 
 
-def test_a_board_in_order_has_no_problems() -> None:
+def test_tidy_board_has_no_layout_problems() -> None:
     assert (
         find_layout_problems(
             make_board(
@@ -29,31 +29,31 @@ def test_a_board_in_order_has_no_problems() -> None:
     )
 
 
-def test_what_overlaps_by_a_third_of_the_smaller_is_told() -> None:
+def test_overlap_is_reported() -> None:
     assert find_layout_problems(make_board(make_text(0, 0), make_text(50, 0, width=300))) == (
         "text-1 and text-2 overlap by 50% of the smaller: move one of them.",
     )
 
 
-def test_a_slight_overlap_is_let_pass() -> None:
+def test_small_overlap_is_ignored() -> None:
     assert find_layout_problems(make_board(make_text(0, 0), make_text(71, 0))) == ()
     assert find_layout_problems(make_board(make_text(0, 0), make_text(70, 0))) != ()
 
 
-def test_words_on_a_shape_are_its_label() -> None:
+def test_text_inside_shape_is_its_label() -> None:
     assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_text(50, 25))) == ()
     assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_text(150, 25))) != ()
     assert find_layout_problems(make_board(make_shape(0, 0, 200, 100), make_shape(50, 25))) != ()
 
 
-def test_a_line_through_a_box_is_told() -> None:
+def test_line_through_box_is_reported() -> None:
     line = DrawLine(start_x=0, start_y=25, end_x=400, end_y=25)
     assert find_layout_problems(make_board(line, make_shape(100, 0))) == (
         "line-1 goes through shape-1: end it at the edge, or lead it around.",
     )
 
 
-def test_a_line_may_touch_a_box() -> None:
+def test_line_touching_box_is_allowed() -> None:
     assert (
         find_layout_problems(
             make_board(DrawLine(start_x=0, start_y=25, end_x=104, end_y=25), make_shape(100, 0))
@@ -62,13 +62,13 @@ def test_a_line_may_touch_a_box() -> None:
     )
 
 
-def test_what_is_off_the_canvas_is_told_with_where_it_is() -> None:
+def test_element_off_canvas_is_reported_with_position() -> None:
     assert find_layout_problems(make_board(make_text(950, 540))) == (
         "text-1 is off the canvas (x 950 to 1050, y 540 to 590): keep x within 0 to 1000 and y within 0 to 563.",
     )
 
 
-def test_a_long_list_is_cut() -> None:
+def test_layout_problems_are_limited() -> None:
     assert len(find_layout_problems(make_board(*[make_text(0, 0)] * 20))) == 8
 
 
@@ -86,16 +86,16 @@ def test_a_long_list_is_cut() -> None:
         (Point(0, 0), Point(0, 0), False),
     ],
 )
-def test_a_line_crosses_a_box_that_it_has_points_within(start: Point, end: Point, through: bool) -> None:
+def test_line_crosses_box_when_point_is_inside(start: Point, end: Point, through: bool) -> None:
     assert line_crosses_box(start, end, Box(40, 40, 20, 20)) is through
 
 
-def test_an_empty_board_is_told_in_a_line() -> None:
+def test_empty_board_is_described_in_one_line() -> None:
     assert describe_board(EMPTY_BOARD) == "The whiteboard (1000 x 563) is closed and empty."
     assert describe_board(make_board(OpenWhiteboard())) == "The whiteboard (1000 x 563) is open and empty."
 
 
-def test_a_board_is_told_element_by_element() -> None:
+def test_describe_board_lists_every_element() -> None:
     assert describe_board(replay_actions(LESSON_ACTIONS), {"ada": "Ada"}) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 8 elements:
 - text-1: text "How things grow", at (40, 24), 560 x 44, by Ada
@@ -116,13 +116,13 @@ Mend this: line-1 goes through code-1: end it at the edge, or lead it around.\
 """)
 
 
-def test_a_closed_board_keeps_its_elements() -> None:
+def test_describe_board_lists_elements_of_closed_board() -> None:
     assert describe_board(make_board(DrawText(content="Hi", x=0, y=0), CloseWhiteboard())) == (
         'The whiteboard (1000 x 563) is closed, with 1 element:\n- text-1: text "Hi", at (0, 0), 400 x 100'
     )
 
 
-def test_six_elements_are_a_crowd() -> None:
+def test_describe_board_warns_from_six_elements() -> None:
     texts = [DrawText(content="a", x=0, y=y * 90, height=80) for y in range(6)]
     assert "crowded" not in describe_board(make_board(*texts[:5]))
     assert describe_board(make_board(*texts)).endswith(
@@ -131,5 +131,5 @@ def test_six_elements_are_a_crowd() -> None:
 
 
 @given(ACTION_HISTORIES)
-def test_a_digest_is_short(ledger: list[RecordedAction]) -> None:
+def test_board_description_is_limited(ledger: list[RecordedAction]) -> None:
     assert len(describe_board(replay_actions(ledger))) < 12_000

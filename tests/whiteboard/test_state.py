@@ -30,7 +30,7 @@ from moot.whiteboard.state import (
     find_action_problem,
     replay_actions,
 )
-from tests.whiteboard.acting import (
+from tests.support.whiteboard_events import (
     FIRST_TURN,
     SECOND_TURN,
     action_taken,
@@ -39,14 +39,14 @@ from tests.whiteboard.acting import (
     turn_fields,
     turn_started,
 )
-from tests.whiteboard.ledgers import ACTION_HISTORIES, ACTIONS, DRAWINGS, record_actions
+from tests.support.whiteboard_strategies import ACTION_HISTORIES, ACTIONS, DRAWINGS, record_actions
 
 
 def action_names(events: Sequence[Event]) -> list[str]:
     return [f"{entry.participant} {get_action_name(entry.action)}" for entry in board_actions(events)]
 
 
-def test_what_was_done_is_listed_in_its_order_with_whose_it_is() -> None:
+def test_board_actions_are_listed_in_order_with_participant() -> None:
     log = [
         turn_started(FIRST_TURN),
         action_taken(FIRST_TURN, OpenWhiteboard()),
@@ -65,7 +65,7 @@ def test_what_was_done_is_listed_in_its_order_with_whose_it_is() -> None:
         turn_ended(FIRST_TURN, status="failed"),
     ],
 )
-def test_a_turn_that_began_anew_or_failed_has_done_nothing(void: Event) -> None:
+def test_board_actions_exclude_restarted_or_failed_turn(void: Event) -> None:
     log = [
         turn_started(SECOND_TURN),
         action_taken(SECOND_TURN, ClearWhiteboard()),
@@ -77,7 +77,7 @@ def test_a_turn_that_began_anew_or_failed_has_done_nothing(void: Event) -> None:
 
 
 @pytest.mark.parametrize("status", ["completed", "partial", "stopped", "interrupted"])
-def test_a_turn_that_ended_otherwise_has_done_what_it_did(status: TurnStatus) -> None:
+def test_board_actions_include_turn_with_other_status(status: TurnStatus) -> None:
     assert action_names(
         [
             turn_started(FIRST_TURN),
@@ -87,7 +87,7 @@ def test_a_turn_that_ended_otherwise_has_done_what_it_did(status: TurnStatus) ->
     ) == ["alpha wb_open"]
 
 
-def test_what_was_left_out_or_said_draws_nothing() -> None:
+def test_board_actions_ignore_rejected_actions_and_text() -> None:
     said = TextDelta(**turn_fields(FIRST_TURN), text="wb_open")  # type: ignore[arg-type]
     dropped = ActionDropped(**turn_fields(FIRST_TURN), name="wb_open", reason="No.")  # type: ignore[arg-type]
     assert board_actions([turn_started(FIRST_TURN), said, dropped]) == []
@@ -112,7 +112,7 @@ EVENT_LOGS = st.lists(
 
 
 @given(EVENT_LOGS)
-def test_these_kinds_of_events_are_all_that_tells_what_was_drawn(log: list[Event]) -> None:
+def test_board_actions_depend_only_on_board_event_types(log: list[Event]) -> None:
     assert board_actions(log) == board_actions(
         [event for event in log if isinstance(event, BOARD_EVENT_TYPES)]
     )
@@ -140,22 +140,22 @@ def edit_code(operation: str, *line_ids: str, content: str = "") -> EditCode:
     return msgspec.convert(params | {"name": "wb_edit_code"}, EditCode)
 
 
-def test_a_lesson_begins_with_a_closed_empty_board() -> None:
+def test_replay_of_nothing_is_closed_empty_board() -> None:
     assert replay_actions([]) == Board(open=False, elements=())
 
 
-def test_drawing_opens_the_board() -> None:
+def test_drawing_opens_board() -> None:
     assert make_board(TEXT_DRAWING).open
 
 
-def test_closing_hides_and_keeps_what_clearing_takes_away() -> None:
+def test_close_keeps_elements_and_clear_removes_them() -> None:
     closed = make_board(OpenWhiteboard(), TEXT_DRAWING, CloseWhiteboard())
     assert (closed.open, element_ids(closed)) == (False, ["text-1"])
     cleared = apply_action(closed, ClearWhiteboard())
     assert (cleared.open, element_ids(cleared)) == (False, [])
 
 
-def test_elements_are_numbered_by_their_kind() -> None:
+def test_element_ids_are_numbered_by_kind() -> None:
     assert element_ids(make_board(TEXT_DRAWING, SHAPE_DRAWING, TEXT_DRAWING, CODE_DRAWING)) == [
         "text-1",
         "shape-1",
@@ -164,39 +164,39 @@ def test_elements_are_numbered_by_their_kind() -> None:
     ]
 
 
-def test_a_number_is_not_given_again_while_a_later_one_is_there() -> None:
+def test_element_number_is_not_reused_while_later_one_exists() -> None:
     assert element_ids(
         make_board(TEXT_DRAWING, TEXT_DRAWING, DeleteElement(element_id="text-1"), TEXT_DRAWING)
     ) == ["text-2", "text-3"]
 
 
-def test_an_id_that_is_taken_gets_a_suffix() -> None:
+def test_duplicate_element_id_gets_suffix() -> None:
     named = DrawShape(shape="circle", x=0, y=0, element_id="sun")
     assert element_ids(make_board(named, named, named)) == ["sun", "sun-2", "sun-3"]
 
 
-def test_the_longest_id_can_be_taken_too() -> None:
+def test_duplicate_of_longest_element_id_stays_within_limit() -> None:
     named = DrawShape(shape="circle", x=0, y=0, element_id="s" * 40)
     first, second = element_ids(make_board(named, named))
     assert first != second
     assert len(second) <= 40
 
 
-def test_what_is_settled_carries_its_id() -> None:
+def test_assign_element_id_sets_next_id() -> None:
     action = assign_element_id(TEXT_DRAWING, make_board(TEXT_DRAWING))
     assert isinstance(action, Draw)
     assert action.element_id == "text-2"
 
 
-def test_what_draws_nothing_is_settled_as_it_is() -> None:
+def test_assign_element_id_keeps_actions_that_draw_nothing() -> None:
     assert assign_element_id(ClearWhiteboard(), EMPTY_BOARD) == ClearWhiteboard()
 
 
-def test_an_element_says_who_drew_it() -> None:
+def test_element_has_participant_who_drew_it() -> None:
     assert replay_actions([RecordedAction(participant="ada", action=TEXT_DRAWING)]).elements[0].by == "ada"
 
 
-def test_what_is_done_with_a_slide_leaves_the_board_alone() -> None:
+def test_slide_actions_do_not_change_board() -> None:
     board = make_board(TEXT_DRAWING)
     assert apply_action(board, Laser(element_id="text-1")) == board
 
@@ -217,18 +217,18 @@ def test_what_is_done_with_a_slide_leaves_the_board_alone() -> None:
     ],
     ids=lambda value: value.operation if isinstance(value, EditCode) else "",
 )
-def test_code_is_edited_by_the_names_of_its_lines(change: EditCode, left: list[tuple[str, str]]) -> None:
+def test_code_is_edited_by_line_ids(change: EditCode, left: list[tuple[str, str]]) -> None:
     assert code_lines(make_board(CODE_DRAWING, change)) == left
 
 
-def test_the_name_of_a_deleted_line_is_never_given_again() -> None:
+def test_id_of_deleted_line_is_not_reused() -> None:
     board = make_board(
         CODE_DRAWING, edit_code("delete_lines", "L3"), edit_code("insert_after", "L2", content="new")
     )
     assert code_lines(board) == [("L1", "a"), ("L2", "b"), ("L4", "new")]
 
 
-def test_what_finds_nothing_changes_nothing_and_can_say_so() -> None:
+def test_action_on_unknown_target_is_reported_and_changes_nothing() -> None:
     board = make_board(TEXT_DRAWING, CODE_DRAWING)
     told: list[tuple[Action, str]] = [
         (
@@ -249,7 +249,7 @@ def test_what_finds_nothing_changes_nothing_and_can_say_so() -> None:
     )
 
 
-def test_what_finds_its_target_has_nothing_against_it() -> None:
+def test_find_action_problem_returns_none_for_valid_actions() -> None:
     board = make_board(TEXT_DRAWING, CODE_DRAWING)
     for action in (
         DeleteElement(element_id="text-1"),
@@ -261,7 +261,7 @@ def test_what_finds_its_target_has_nothing_against_it() -> None:
         assert find_action_problem(board, action) is None
 
 
-def test_a_full_board_takes_no_more() -> None:
+def test_full_board_rejects_new_elements() -> None:
     full = make_board(*[TEXT_DRAWING] * MAX_ELEMENTS)
     assert (
         find_action_problem(full, TEXT_DRAWING)
@@ -270,7 +270,7 @@ def test_a_full_board_takes_no_more() -> None:
     assert apply_action(full, TEXT_DRAWING) == full
 
 
-def test_code_that_would_be_too_long_is_objected_to() -> None:
+def test_edit_that_exceeds_line_limit_is_reported() -> None:
     long = make_board(DrawCode(code="\n" * 199, x=0, y=0))
     assert find_action_problem(long, edit_code("insert_after", "L1", content="a\nb")) == (
         "code-1 would have more than 200 lines. Delete some first."
@@ -279,12 +279,12 @@ def test_code_that_would_be_too_long_is_objected_to() -> None:
 
 
 @given(ACTION_HISTORIES, st.integers(0, 12))
-def test_a_board_does_not_depend_on_when_one_looks(ledger: list[RecordedAction], cut: int) -> None:
+def test_replay_can_be_split_at_any_action(ledger: list[RecordedAction], cut: int) -> None:
     assert replay_actions(ledger[cut:], replay_actions(ledger[:cut])) == replay_actions(ledger)
 
 
 @given(ACTION_HISTORIES)
-def test_ids_are_unique(ledger: list[RecordedAction]) -> None:
+def test_element_and_line_ids_are_unique(ledger: list[RecordedAction]) -> None:
     board = replay_actions(ledger)
     assert len(set(element_ids(board))) == len(board.elements)
     for element in board.elements:
@@ -294,7 +294,7 @@ def test_ids_are_unique(ledger: list[RecordedAction]) -> None:
 
 
 @given(st.lists(ACTIONS, max_size=12))
-def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
+def test_recorded_actions_replay_to_same_board(actions: list[Action]) -> None:
     ledger = record_actions(actions)
     assert replay_actions(ledger) == make_board(*actions)
     stored = msgspec.json.decode(msgspec.json.encode(ledger), type=list[RecordedAction])
@@ -302,7 +302,7 @@ def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
 
 
 @given(ACTION_HISTORIES, DRAWINGS)
-def test_what_was_drawn_is_found(ledger: list[RecordedAction], drawing: Action) -> None:
+def test_drawn_element_can_be_deleted(ledger: list[RecordedAction], drawing: Action) -> None:
     before = replay_actions(ledger)
     action = assign_element_id(drawing, before)
     assert isinstance(action, Draw)
@@ -314,7 +314,7 @@ def test_what_was_drawn_is_found(ledger: list[RecordedAction], drawing: Action) 
 
 
 @given(ACTION_HISTORIES)
-def test_whatever_changes_nothing_by_name_has_a_reason(ledger: list[RecordedAction]) -> None:
+def test_ineffective_delete_has_reported_problem(ledger: list[RecordedAction]) -> None:
     board = EMPTY_BOARD
     for entry in ledger:
         if isinstance(entry.action, DeleteElement) and apply_action(board, entry.action) == board:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeFault } from "../src/features/turn-card/faults.ts";
 import { tokenShares, formatPrompt } from "../src/features/turn-card/prompt/prompt-parts.ts";
-import type { Fault, Shown } from "../src/api/types.ts";
+import type { Fault, PromptPartView } from "../src/api/types.ts";
 
 const fault = (kind: Fault["kind"], message = "It broke.", retry_after: number | null = null): Fault => ({
   kind,
@@ -28,7 +28,7 @@ test("a failure without a fault still says something", () => {
   assert.equal(describeFault(null).words, "It gave no answer.");
 });
 
-const part = (origin: Shown["origin"], tokens: number, text = "words"): Shown => ({
+const part = (origin: PromptPartView["origin"], tokens: number, text = "words"): PromptPartView => ({
   role: "user",
   origin,
   name: null,

@@ -2,7 +2,7 @@
 
 import { emptyDiscussion, applyEvents } from "../src/state/discussion.ts";
 import type { Run } from "../src/state/run.ts";
-import type { Report } from "../src/api/types.ts";
+import type { RunReport } from "../src/api/types.ts";
 import { begins, numbered, started, stops } from "./events.ts";
 
 export const PEOPLE = ["alpha", "beta", "gamma"];
@@ -33,7 +33,7 @@ export function heardOf(...events: readonly object[]): Run {
 export const BOTH_FIRST = [stage("initial"), speaks("alpha", "initial"), speaks("beta", "initial")];
 export const FIRST_OVER = [...BOTH_FIRST, ends("alpha", "initial"), ends("beta", "initial")];
 
-export function report(parts: Partial<Report> = {}): Report {
+export function report(parts: Partial<RunReport> = {}): RunReport {
   return {
     lanes: [],
     summary: null,
@@ -46,5 +46,5 @@ export function report(parts: Partial<Report> = {}): Report {
     cost: 0,
     unpriced: 0,
     ...parts,
-  } as unknown as Report;
+  } as unknown as RunReport;
 }

@@ -1,6 +1,6 @@
 /** Events as the server writes them, for tests that listen to a table. */
 
-import type { Discussion, DiscussionRead, Event, Message, Run } from "../src/api/types.ts";
+import type { Discussion, DiscussionDetail, Event, Message, Run } from "../src/api/types.ts";
 
 const USAGE = {
   type: "usage",
@@ -123,7 +123,7 @@ export function message(id: string, run: string, who: string | null, content: st
 }
 
 export function page(messages: readonly Message[], runs: readonly Run[] = [], before: number | null = null) {
-  return { discussion: DISCUSSION, messages, before, runs, told: [] } as DiscussionRead;
+  return { discussion: DISCUSSION, messages, before, runs, told: [] } as DiscussionDetail;
 }
 
 export const live = (id: string, again: string | null = null) =>

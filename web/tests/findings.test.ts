@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { combineAnalyses, tableNotices } from "../src/features/modes/debate/analyses.ts";
-import type { Claim, Ranking, Summary } from "../src/api/types.ts";
+import type { Claim, Ranking, DebateSummary } from "../src/api/types.ts";
 import { heardOf, report, tells } from "./debates.ts";
 
-const summary = (overview: string) => ({ overview }) as Summary;
+const summary = (overview: string) => ({ overview }) as DebateSummary;
 const makes = (overview: string) => ({ type: "summary", summary: summary(overview) });
 const claim = (words: string) => ({ claim: words }) as Claim;
 const writes = (words: string) => ({

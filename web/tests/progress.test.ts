@@ -9,18 +9,24 @@ import {
   type EvaluationProgress,
   type ImprovementEvent,
 } from "../src/features/evaluations/progress.ts";
-import type { Round, Trial } from "../src/api/types.ts";
+import type { ImprovementRound, Evaluation } from "../src/api/types.ts";
 
 const verdicts = (...passed: boolean[]) => passed.map((one) => ({ passed: one, reason: "" }));
 const round = (better: boolean, ...passed: boolean[]) =>
-  ({ description: "d", change: "c", answer: "a", verdicts: verdicts(...passed), better }) as unknown as Round;
+  ({
+    description: "d",
+    change: "c",
+    answer: "a",
+    verdicts: verdicts(...passed),
+    better,
+  }) as unknown as ImprovementRound;
 const trial = {
   id: "trial_1",
   assertions: ["One.", "Two."],
   verdicts: verdicts(true, false),
   rounds: [],
   acceptance: null,
-} as unknown as Trial;
+} as unknown as Evaluation;
 
 const heard = (...events: readonly object[]): EvaluationProgress =>
   (events as readonly ImprovementEvent[]).reduce(applyImprovementEvent, initialProgress(trial));

@@ -9,7 +9,7 @@ import {
   type OpenDiscussion,
 } from "../src/state/discussion.ts";
 import { turnNotices } from "../src/state/notices.ts";
-import type { DiscussionRead, Event, Message } from "../src/api/types.ts";
+import type { DiscussionDetail, Event, Message } from "../src/api/types.ts";
 import { ended, message, numbered, page, started } from "./events.ts";
 import { ends, speaks, tells } from "./debates.ts";
 
@@ -41,7 +41,7 @@ const HEARD = numbered(
 );
 
 /** What the server gives of it: a message for each turn that ended, and what was told beside them. */
-function read(): DiscussionRead {
+function read(): DiscussionDetail {
   const asked = message("msg_0", RUN, null, "Which?", 0);
   const answers = HEARD.flatMap((event): Message[] =>
     event.type === "turn_ended"

@@ -12,9 +12,9 @@ import {
   formatPrice,
   spendingNotes,
 } from "../src/state/spending.ts";
-import type { Budget, SpendingOn, UsageReport } from "../src/api/types.ts";
+import type { Budget, SpendingItem, UsageReport } from "../src/api/types.ts";
 
-const spent = (key: string | null, more: Partial<SpendingOn> = {}): SpendingOn => ({
+const spent = (key: string | null, more: Partial<SpendingItem> = {}): SpendingItem => ({
   key,
   title: null,
   calls: 1,
@@ -28,7 +28,7 @@ const spent = (key: string | null, more: Partial<SpendingOn> = {}): SpendingOn =
   unpriced: 0,
   ...more,
 });
-const report = (rows: readonly SpendingOn[]): UsageReport => ({
+const report = (rows: readonly SpendingItem[]): UsageReport => ({
   since: "2026-02-27",
   until: "2026-03-02",
   by: "day",

@@ -14,10 +14,10 @@ import {
   withParticipant,
   restoreParticipant,
 } from "../src/features/participants/setup.ts";
-import type { Discussion, LineUp, Persona } from "../src/api/types.ts";
+import type { Discussion, Preset, Persona } from "../src/api/types.ts";
 
 const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;
-const KEPT: LineUp = {
+const KEPT: Preset = {
   id: "lup_1",
   name: "Two",
   mode: "debate",

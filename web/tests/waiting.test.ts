@@ -4,7 +4,7 @@ import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.
 import { turnNotices } from "../src/state/notices.ts";
 import type { Run } from "../src/state/run.ts";
 import { withWaitingTurns } from "../src/state/waiting.ts";
-import type { DiscussionRead } from "../src/api/types.ts";
+import type { DiscussionDetail } from "../src/api/types.ts";
 import { begins, DISCUSSION, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const runOf = (...events: readonly object[]): Run => {
@@ -54,7 +54,7 @@ test("that another model was asked is worth knowing afterwards too", () => {
 
 test("what was told of a run that is over is read with it, and heard once where it goes on", () => {
   const [, ...told] = numbered("run_1", started, notice("fallback"), { type: "recap", title: "Chairs" });
-  const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), told } as DiscussionRead;
+  const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), told } as DiscussionDetail;
   const [run] = withPage(emptyDiscussion("dis_1"), read).runs;
   assert.ok(run);
   assert.deepEqual(remarks(run), ["fallback"]);

@@ -31,7 +31,7 @@ DRAIN_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = (
     75  # longer than proxies and clients keep an idle connection, so that they close it, not the server
 )
-LEAVE_SECONDS = 5.0
+SHUTDOWN_SECONDS = 5.0
 POLL_SECONDS = 0.05
 BACKLOG = 2048
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - to be told apart from an address that can be opened
@@ -132,8 +132,8 @@ async def start_server(
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         building = await asyncio.to_thread(import_module, "moot.app.container")
-        async with building.opened(app_settings, os.environ, _page_url(listener)) as house:
-            gate.attach_app(await house.app(app_settings, loopback=loopback))
+        async with building.open_services(app_settings, os.environ, _page_url(listener)) as house:
+            gate.attach_app(await house.build_asgi_app(app_settings, loopback=loopback))
             async with background_service(house, app_settings):
                 yield RunningServer(server, serving, _page_url(listener))
                 await _drain_runs(house, server)
@@ -213,7 +213,7 @@ async def _release_unfinished_runs(services: "Services") -> None:
     """Leave what did not end to whoever starts next; it must not look as if it had failed."""
     left = len(services.run_manager.executions)
     try:
-        async with asyncio.timeout(LEAVE_SECONDS):
+        async with asyncio.timeout(SHUTDOWN_SECONDS):
             await services.shutdown_services()
     except (DatabaseUnavailable, TimeoutError):
         log.warning("the database is away: others will find out by themselves that this server has left")

@@ -21,7 +21,7 @@ from moot.types.discussion_events import Activity, DiscussionChanged, Discussion
 from moot.types.errors import MootError, UsageError
 from moot.types.modes import ModeName
 
-AGAIN_SECONDS = 5.0
+RESTART_DELAY_SECONDS = 5.0
 NO_WRITE_PERMISSION_TEXT = "Only those who may write in this channel can answer."
 TEXT_CHANNELS_ONLY_TEXT = "Moot speaks in the text channels of a server."
 
@@ -186,7 +186,7 @@ class Bot(discord.Client):
                     log.exception(
                         "a part of the Discord channel failed and begins anew", extra={"part": task_name}
                     )
-                    await asyncio.sleep(AGAIN_SECONDS)
+                    await asyncio.sleep(RESTART_DELAY_SECONDS)
 
         self._tasks.add(task := asyncio.create_task(restart_on_failure(), name=f"discord {task_name}"))
         task.add_done_callback(self._tasks.discard)

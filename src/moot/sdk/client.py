@@ -16,6 +16,7 @@ from moot.prompts.attachments import build_question as put
 from moot.prompts.attachments import read_file
 from moot.providers.registry import Registry
 from moot.sdk.participants import (
+    OPTIONS_MODES,
     ModeRules,
     ParticipantSpec,
     build_participants,
@@ -27,7 +28,7 @@ from moot.streaming.cancellation import StopSignal
 from moot.types.debate import DebateOptions
 from moot.types.errors import UsageError
 from moot.types.events import Event
-from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, AdvisorOptions, DirectedOptions, ModeName
+from moot.types.modes import KNOWS_OTHERS_MODES, SOLO_MODES, ModeName
 from moot.types.requests import File
 from moot.types.run_plan import RunPlan
 
@@ -172,6 +173,5 @@ def _check_request(
         )
     if mode not in SOLO_MODES and len(participants) < 2:
         raise UsageError(f"A {mode} needs at least two models: name more.")
-    kind = {"debate": DebateOptions, "advisors": AdvisorOptions, "directed": DirectedOptions}.get(mode)
-    if rules is not None and (kind is None or not isinstance(rules, kind)):
-        raise UsageError(f"These are rules of {type(rules).__name__.lower()}, and the mode is {mode}.")
+    if rules is not None and OPTIONS_MODES[type(rules)] != mode:
+        raise UsageError(f"These are options of {OPTIONS_MODES[type(rules)]}, and the mode is {mode}.")

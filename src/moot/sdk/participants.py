@@ -72,6 +72,11 @@ def _find_persona(name: str) -> Persona:
 
 
 ModeRules = DebateOptions | AdvisorOptions | DirectedOptions
+OPTIONS_MODES: dict[type[ModeRules], ModeName] = {
+    DebateOptions: "debate",
+    AdvisorOptions: "advisors",
+    DirectedOptions: "directed",
+}
 
 
 class AskOptions(Struct, frozen=True, kw_only=True):
@@ -103,7 +108,9 @@ def validate_options(
     """Check each for itself, and name what does not fit."""
     is_list = isinstance(models, Sequence) and not isinstance(models, str)
     wanted = {"models": [_participant_fields(one) for one in models] if is_list else models, "mode": mode}
-    ruled = {type(rules).__name__.lower(): asdict(rules)} if isinstance(rules, ModeRules) else {}
+    ruled: dict[str, object] = (
+        {OPTIONS_MODES[type(rules)]: asdict(rules)} if isinstance(rules, ModeRules) else {}
+    )
     try:
         return msgspec.convert({**wanted, **ruled, "rounds": rounds, "cap": cap}, AskOptions)
     except msgspec.ValidationError as error:

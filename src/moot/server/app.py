@@ -80,7 +80,7 @@ def create_app(
     metrics_token: str | None = None,
 ) -> Litestar:
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
-    given = {**services, "scrapers": MetricsAccess(metrics_token, is_local=local_caller is not None)}
+    given = {**services, "metrics_access": MetricsAccess(metrics_token, is_local=local_caller is not None)}
     return Litestar(
         route_handlers=ROUTES,
         dependencies={

@@ -125,8 +125,8 @@ def create_openapi_config() -> OpenAPIConfig:
 
 
 def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
-    """Name an operation by its group and its handler, such as `discussions_open`."""
-    return f"{min(handler.resolve_tags())}_{handler.handler_name}"
+    """Name an operation by its handler, such as `create_discussion`."""
+    return handler.handler_name
 
 
 def list_operations(app: Litestar) -> Iterator[Operation]:

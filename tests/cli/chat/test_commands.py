@@ -37,7 +37,7 @@ TABLE = (*make_participants(("a/one", "b/two", "c/three")), Participant("alpha-2
         ("/exit", commands.QuitCommand()),
     ],
 )
-def test_a_line_is_understood(line: str, meant: ChatCommand | None) -> None:
+def test_parse_chat_line_returns_command(line: str, meant: ChatCommand | None) -> None:
     assert parse_chat_line(line, TABLE) == meant
 
 
@@ -55,15 +55,15 @@ def test_a_line_is_understood(line: str, meant: ChatCommand | None) -> None:
         ("@al hello", "Several are called 'al': name one of Alpha, Alpha 2."),
     ],
 )
-def test_what_cannot_be_done_is_told(line: str, words: str) -> None:
+def test_parse_chat_line_rejects_invalid_input(line: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_chat_line(line, TABLE)
     assert words in str(refused.value)
 
 
-def test_the_help_tells_of_every_command() -> None:
+def test_help_text_lists_every_command() -> None:
     assert {name for name in COMMAND_PARSERS if f"/{name} " not in HELP_TEXT} == {"exit", "help"}
 
 
-def test_somebody_is_found_by_name() -> None:
+def test_find_participant_ignores_case() -> None:
     assert find_participant("GAMMA", TABLE).id == "gamma"

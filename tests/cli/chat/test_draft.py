@@ -24,7 +24,7 @@ def participant_names(draft: TableDraft) -> list[str]:
         AskOptions(question="", temperature=0.5, max_tokens=10, thinking="low"),
     ],
 )
-def test_a_server_takes_what_the_options_ask_for(asked: AskOptions) -> None:
+def test_draft_from_plan_makes_valid_request_body(asked: AskOptions) -> None:
     planned_ = build_run_plan(asked, make_participants(("a/one", "b/two")))
     body = draft_from_plan(planned_).request_body
     draft = msgspec.convert(body | {"message": "x"}, DiscussionDraft)
@@ -38,7 +38,7 @@ def test_a_server_takes_what_the_options_ask_for(asked: AskOptions) -> None:
     assert msgspec.to_builtins(draft.participants)[0]["model"] == "a/one"
 
 
-def test_whoever_is_added_gets_the_next_free_name() -> None:
+def test_with_participant_assigns_next_free_name() -> None:
     assert participant_names(TWO_PARTICIPANTS.with_participant("c/three")) == ["Alpha", "Beta", "Gamma"]
     assert participant_names(
         TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0]).with_participant("c/three")
@@ -53,25 +53,25 @@ def test_whoever_is_added_gets_the_next_free_name() -> None:
     ]
 
 
-def test_nobody_gets_a_name_that_is_taken() -> None:
+def test_with_participant_rejects_duplicate_name() -> None:
     with pytest.raises(UsageError, match="Somebody is called beta already"):
         TWO_PARTICIPANTS.with_participant("c/three", "beta")
 
 
-def test_the_mode_fits_how_many_there_are() -> None:
+def test_table_draft_adapts_mode_to_participant_count() -> None:
     alone = TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0])
     assert alone.mode == "single"
     assert alone.with_participant("c/three").mode == "parallel"
     assert TWO_PARTICIPANTS.with_participant("c/three").mode == "consensus"
 
 
-def test_the_last_one_stays() -> None:
+def test_without_participant_rejects_removing_last_participant() -> None:
     alone = TWO_PARTICIPANTS.without_participant(TWO_PARTICIPANTS.participants[0])
     with pytest.raises(UsageError, match="Beta is the last one"):
         alone.without_participant(alone.participants[0])
 
 
-def test_the_rules_of_a_debate_fit_who_is_left() -> None:
+def test_without_participant_adjusts_debate_lead_and_quorum() -> None:
     debate = TableDraft(
         participants=make_participants(("a/one", "b/two", "c/three")),
         mode="debate",
@@ -80,7 +80,7 @@ def test_the_rules_of_a_debate_fit_who_is_left() -> None:
     assert debate.without_participant(debate.participants[2]).debate == DebateOptions(lead=None, quorum=2)
 
 
-def test_a_lesson_has_a_teacher_and_students() -> None:
+def test_directed_mode_assigns_teacher_and_student_roles() -> None:
     lesson = TWO_PARTICIPANTS.with_mode("directed")
     assert [who.role for who in lesson.participants] == ["teacher", "student"]
     assert [who.role for who in lesson.with_participant("c/three").participants] == [
@@ -90,5 +90,5 @@ def test_a_lesson_has_a_teacher_and_students() -> None:
     ]
 
 
-def test_it_is_told_who_sits_there_and_how_they_speak() -> None:
+def test_description_lists_participants_and_mode() -> None:
     assert TWO_PARTICIPANTS.description == "Alpha (a/one), Beta (b/two): consensus"

@@ -20,7 +20,7 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(read)
 
 
-async def test_lines_come_one_by_one_however_they_were_cut(pipe: tuple[int, int]) -> None:
+async def test_piped_lines_are_returned_one_by_one_for_any_chunks(pipe: tuple[int, int]) -> None:
     read, write = pipe
     lines = PipedLines(read)
     os.write(write, b"one\ntwo\nth")
@@ -37,14 +37,14 @@ async def test_lines_come_one_by_one_however_they_were_cut(pipe: tuple[int, int]
     ]
 
 
-async def test_another_encoding_is_mended(pipe: tuple[int, int]) -> None:
+async def test_piped_lines_replace_invalid_utf8(pipe: tuple[int, int]) -> None:
     read, write = pipe
     os.write(write, "Grüße\n".encode("latin-1"))
     os.close(write)
     assert await PipedLines(read).next_line() == "Gr\ufffd\ufffde"
 
 
-async def test_ctrl_c_ends_the_waiting_and_loses_nothing(pipe: tuple[int, int]) -> None:
+async def test_ctrl_c_interrupts_next_line_without_losing_input(pipe: tuple[int, int]) -> None:
     read, write = pipe
     lines = PipedLines(read)
     asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
@@ -55,7 +55,7 @@ async def test_ctrl_c_ends_the_waiting_and_loses_nothing(pipe: tuple[int, int]) 
     assert await lines.next_line() == "still here"
 
 
-async def test_what_cannot_be_read_is_at_its_end(tmp_path: Path) -> None:
+async def test_piped_lines_return_none_when_descriptor_is_unreadable(tmp_path: Path) -> None:
     folder = os.open(tmp_path, os.O_RDONLY)
     async with asyncio.timeout(60):
         assert await PipedLines(folder).next_line() is None
@@ -76,7 +76,7 @@ def make_message(**fields: Any) -> Message:
     )
 
 
-def test_what_was_said_is_told_with_who_said_it() -> None:
+def test_format_history_labels_messages_with_speaker() -> None:
     said = [
         make_message(role="user", content="Why?", name=None, model=None, audience=("alpha",)),
         make_message(details="At length."),
@@ -89,11 +89,11 @@ def test_what_was_said_is_told_with_who_said_it() -> None:
     )
 
 
-def test_nothing_that_was_said_steers_the_terminal() -> None:
+def test_format_history_strips_control_characters() -> None:
     assert "\x1b" not in format_history([make_message(content="\x1b[2J")])
 
 
-def test_discussions_are_numbered() -> None:
+def test_format_discussion_list_numbers_discussions() -> None:
     one = Discussion(
         id="dis_x",
         title="Wood\x07",

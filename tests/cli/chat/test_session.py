@@ -23,9 +23,9 @@ import pytest_asyncio
 
 from moot.cli.chat.session import ChatSession
 from moot.types.errors import ServerUnreachable
-from tests.cli.process import TIMEOUT_SECONDS, MootCli, MootProcess, read_until, usage_error_text
-from tests.databases import write_migrated_database
-from tests.serving import POLL_SECONDS, MootServer
+from tests.support.databases import write_migrated_database
+from tests.support.moot_process import TIMEOUT_SECONDS, MootCli, MootProcess, read_until, usage_error_text
+from tests.support.moot_server import POLL_SECONDS, MootServer
 from tests.test_tools import ToolSetup, run_tool_setup
 
 WITH_SHARED_SERVER = pytest.mark.asyncio(loop_scope="module")  # the one of the fixture `here`
@@ -101,7 +101,7 @@ def run_chat_on_terminal(
             os.close(ours)
 
 
-def test_what_is_piped_in_is_a_conversation(moot_with_database: MootCli) -> None:
+def test_chat_runs_piped_lines_as_conversation(moot_with_database: MootCli) -> None:
     typed = join_lines(
         "What is a moot?", "@beta And you?", "/who", "/history", "/shout", "/quit", "never said"
     )
@@ -124,7 +124,7 @@ def test_what_is_piped_in_is_a_conversation(moot_with_database: MootCli) -> None
     assert "moot: Alpha (scripted/echo): single.\n" in again.stderr
 
 
-def test_the_model_of_the_settings_sits_there_where_none_is_named(moot_with_database: MootCli) -> None:
+def test_chat_uses_default_model_from_settings(moot_with_database: MootCli) -> None:
     moot_with_database.environment["MOOT_MODEL"] = "scripted/echo"
     done = moot_with_database(
         "chat", stdin=join_lines("/add scripted/steady as Carla", "/mode consensus", "/who", "@carla x")
@@ -144,7 +144,7 @@ def test_the_model_of_the_settings_sits_there_where_none_is_named(moot_with_data
     ],
 )
 @WITH_SHARED_SERVER
-async def test_what_cannot_be_done_is_told(
+async def test_chat_rejects_invalid_arguments(
     tool_server: ToolSetup, arguments: tuple[str, ...], words: str
 ) -> None:
     assert words in usage_error_text(await asyncio.to_thread(tool_server.server.moot, "chat", *arguments))
@@ -154,7 +154,7 @@ async def test_what_cannot_be_done_is_told(
     ("typed", "code"), [(("Why?",), 1), (("Why?", "/add scripted/echo", "And now?"), 0), (("/who",), 0)]
 )
 @WITH_SHARED_SERVER
-async def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
+async def test_chat_exit_code_is_1_when_no_piped_message_was_answered(
     tool_server: ToolSetup, typed: tuple[str, ...], code: int
 ) -> None:
     arguments = ("chat", "-m", "scripted/forbidden")
@@ -162,13 +162,13 @@ async def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
     assert done.returncode == code
 
 
-def test_a_server_of_others_has_no_model_of_ours(moot_with_database: MootCli) -> None:
+def test_chat_fails_when_remote_server_is_unreachable(moot_with_database: MootCli) -> None:
     done = moot_with_database("chat", "--server", "http://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Nobody answers at http://127.0.0.1:1" in done.stderr
 
 
-def test_on_a_terminal_there_are_columns_and_ctrl_c_stops_and_then_leaves(
+def test_chat_shows_columns_and_first_ctrl_c_stops_second_quits(
     moot_with_database: MootCli,
 ) -> None:
     with run_chat_on_terminal(moot_with_database, "-m", "scripted/steady", "-m", "scripted/silence") as (
@@ -199,7 +199,7 @@ def test_on_a_terminal_there_are_columns_and_ctrl_c_stops_and_then_leaves(
 
 
 @WITH_SHARED_SERVER
-async def test_a_narrow_terminal_has_one_below_the_other_and_remembers_what_was_typed(
+async def test_chat_stacks_answers_on_narrow_terminal_and_saves_input_history(
     tool_server: ToolSetup,
 ) -> None:
     with run_chat_on_terminal(tool_server.server.moot, *TWO_MODELS, columns=60) as (terminal, process):
@@ -217,7 +217,7 @@ async def test_a_narrow_terminal_has_one_below_the_other_and_remembers_what_was_
 
 
 @WITH_SHARED_SERVER
-async def test_a_second_ctrl_c_leaves_even_if_the_first_stops_nothing(tool_server: ToolSetup) -> None:
+async def test_second_ctrl_c_quits_when_stop_request_hangs(tool_server: ToolSetup) -> None:
     server = tool_server.server
     with run_chat_on_terminal(server.moot, "-m", "scripted/silence") as (terminal, process):
         await asyncio.to_thread(terminal.wait_for_text, PROMPT)
@@ -238,7 +238,7 @@ async def test_a_second_ctrl_c_leaves_even_if_the_first_stops_nothing(tool_serve
 
 
 @WITH_SHARED_SERVER
-async def test_beside_a_server_it_is_one_discussion_with_the_page(tool_server: ToolSetup) -> None:
+async def test_chat_continues_discussion_of_running_server(tool_server: ToolSetup) -> None:
     server = tool_server.server
     opened = (
         await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})
@@ -253,7 +253,7 @@ async def test_beside_a_server_it_is_one_discussion_with_the_page(tool_server: T
 
 
 @WITH_SHARED_SERVER
-async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(tool_server: ToolSetup) -> None:
+async def test_chat_prompts_for_tool_approval_on_terminal(tool_server: ToolSetup) -> None:
     opened = await tool_server.open_discussion("writer")
     with run_chat_on_terminal(tool_server.server.moot, opened["discussion"]["id"]) as (terminal, process):
         await asyncio.to_thread(
@@ -269,7 +269,7 @@ async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(tool_s
 
 
 @WITH_SHARED_SERVER
-async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(tool_server: ToolSetup) -> None:
+async def test_chat_prints_approval_url_when_input_is_piped(tool_server: ToolSetup) -> None:
     opened = await tool_server.open_discussion("writer")
     run, id = opened["run"]["id"], opened["discussion"]["id"]
     with tool_server.server.moot.start_process("chat", id, stdin=subprocess.PIPE) as process:
@@ -283,7 +283,7 @@ async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(tool_server:
 
 
 @WITH_SHARED_SERVER
-async def test_a_run_that_goes_on_is_followed_and_stopped(tool_server: ToolSetup) -> None:
+async def test_chat_follows_live_run_until_it_is_stopped(tool_server: ToolSetup) -> None:
     server = tool_server.server
     opened = await _start_silent_run(server)
     with server.moot.start_process("chat", opened["discussion"]["id"], stdin=subprocess.PIPE) as process:
@@ -296,7 +296,7 @@ async def test_a_run_that_goes_on_is_followed_and_stopped(tool_server: ToolSetup
     assert b"moot: Nobody is speaking.\n" in err
 
 
-async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:
+async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
     talk = '[slow]\nanswer = "One two three four."\nchunk = 4\npace = {}\n'
     (tmp_path / "talk.toml").write_text(talk.format(600), "utf-8")
     server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
@@ -348,7 +348,7 @@ async def _start_silent_run(server: MootServer) -> Any:
     return opened
 
 
-async def test_a_stop_that_was_not_heard_is_told() -> None:
+async def test_wait_for_stop_reports_unreachable_server() -> None:
     async def fail_to_stop() -> None:
         raise ServerUnreachable("Nobody answers.")
 
@@ -358,7 +358,7 @@ async def test_a_stop_that_was_not_heard_is_told() -> None:
     assert said == ["The stop was not heard: Nobody answers."]
 
 
-async def test_whoever_leaves_ends_the_stop_that_is_on_its_way() -> None:
+async def test_second_interrupt_cancels_pending_stop_request() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def wait_forever(*_: object) -> None:

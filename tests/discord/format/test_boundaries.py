@@ -24,7 +24,7 @@ from moot.discord.format.boundaries import (
         "Wait...!",
     ],
 )
-def test_a_sentence_ends(text: str) -> None:
+def test_ends_sentence_accepts_sentence_ends(text: str) -> None:
     assert ends_sentence(text)
 
 
@@ -45,7 +45,7 @@ def test_a_sentence_ends(text: str) -> None:
         "",
     ],
 )
-def test_abbreviations_acronyms_ellipses_and_numbers_of_a_list_end_none(text: str) -> None:
+def test_ends_sentence_ignores_abbreviations_ellipses_and_list_numbers(text: str) -> None:
     assert not ends_sentence(text)
 
 
@@ -66,19 +66,19 @@ def test_abbreviations_acronyms_ellipses_and_numbers_of_a_list_end_none(text: st
         ("<@123456><@123456>", 12, 0, "<@123456>"),
     ],
 )
-def test_long_text_is_cut_after_a_sentence_else_at_white_space_else_anywhere(
+def test_find_split_prefers_sentence_end_then_white_space(
     text: str, limit: int, ahead: int, kept: str
 ) -> None:
     assert text[: find_split(text, limit, ahead)] == kept
 
 
-def test_a_sentence_is_looked_for_300_characters_back_and_no_further() -> None:
+def test_find_split_searches_at_most_300_characters_back() -> None:
     near, far = "a" * 710 + ". " + "b " * 500, "a" * 690 + ". " + "b " * 500
     assert find_split(near, 1000) == 711
     assert find_split(far, 1000) == 1000
 
 
-def test_a_sentence_may_end_200_characters_ahead_and_no_later() -> None:
+def test_find_split_looks_at_most_200_characters_ahead() -> None:
     assert find_split("b " * 595 + "end. " + "b" * 100, 1000, 200) == 1194
     assert find_split("b " * 598 + "c end. " + "b" * 100, 1000, 200) == 1000
 
@@ -95,7 +95,7 @@ def is_open_after(text: str) -> bool:
     "text",
     ["(a", "[a](http", 'he said "a', "“a", "「a", "『a", "(a [b]", "<b", "see (a) and (b", "{a", "（a"],
 )
-def test_an_open_mark(text: str) -> None:
+def test_mark_tracker_detects_open_mark(text: str) -> None:
     assert is_open_after(text)
 
 
@@ -117,11 +117,11 @@ def test_an_open_mark(text: str) -> None:
         "don’t",
     ],
 )
-def test_no_open_mark(text: str) -> None:
+def test_mark_tracker_reports_closed_marks(text: str) -> None:
     assert not is_open_after(text)
 
 
-def test_half_a_tag_that_does_not_close_was_none() -> None:
+def test_mark_tracker_discards_unclosed_tag() -> None:
     assert is_open_after("<" + "a" * (MAX_TAG_CHARS - 1))
     assert not is_open_after("<" + "a" * MAX_TAG_CHARS)
     marks = MarkTracker()
@@ -141,9 +141,9 @@ def test_half_a_tag_that_does_not_close_was_none() -> None:
         ("`b` `c`", "`b` `c`"),
     ],
 )
-def test_an_edit_leaves_spans_of_code_alone(text: str, wanted: str) -> None:
+def test_edit_outside_code_keeps_code_spans(text: str, wanted: str) -> None:
     assert edit_outside_code(str.upper, text) == wanted
 
 
-def test_what_is_done_inside_can_be_said() -> None:
+def test_edit_outside_code_applies_inside_function_to_code_spans() -> None:
     assert edit_outside_code(str.upper, "a `b` c", edit_code=lambda span: f"[{span}]") == "A [`b`] C"

@@ -3,7 +3,7 @@
 import pytest
 
 from moot.discord.format.cleaning import Humanizer, PrefillStripper
-from tests.discord.streaming import format_messages, make_formatter
+from tests.discord.answer_strategies import format_messages, make_formatter
 
 
 @pytest.mark.parametrize(
@@ -40,21 +40,21 @@ from tests.discord.streaming import format_messages, make_formatter
         ("@</think>everyone", ["everyone"]),
     ],
 )
-def test_what_is_shown_of_an_answer(said: str, shown: list[str]) -> None:
+def test_cleaning_rules_change_answer(said: str, shown: list[str]) -> None:
     assert format_messages(said) == shown
 
 
-def test_more_than_one_blank_line_becomes_one() -> None:
+def test_repeated_blank_lines_are_collapsed() -> None:
     assert format_messages("One\n\n\n\nTwo\n\nThree\nFour", 0) == ["One\n\nTwo\n\nThree\nFour"]
     assert format_messages("(One\n \n\n\nTwo)") == ["(One\n\nTwo)"]
 
 
-def test_code_is_left_as_it_is() -> None:
+def test_code_block_is_not_cleaned() -> None:
     code = "```\nAlpha: @Bob 😀😀 [System: x] </think>\n\n\n\n<@99>\nBeta: y\n```"
     assert format_messages(code, block_impersonation=True) == [code]
 
 
-def test_the_echo_of_a_prefill_is_removed_once() -> None:
+def test_messages_omit_prefill_echo_once() -> None:
     assert format_messages("Well, @Bob. Yes.\nWell,", prefill="Well, @Bob.") == ["Yes.", "Well,"]
     assert format_messages("One.\n```\na\n```", prefill="One.\nTwo.") == ["One.", "```\na\n```"]
 
@@ -71,11 +71,11 @@ def test_the_echo_of_a_prefill_is_removed_once() -> None:
         ("```\na\n```\nBeta: b", ["```\na\n```"]),
     ],
 )
-def test_the_guard_cuts_where_another_speaker_begins(said: str, shown: list[str]) -> None:
+def test_block_impersonation_cuts_text_at_other_speaker_label(said: str, shown: list[str]) -> None:
     assert format_messages(said, block_impersonation=True) == shown
 
 
-def test_the_guard_knows_that_a_line_begins_after_a_tool() -> None:
+def test_block_impersonation_applies_at_line_start_after_tool_call() -> None:
     to = make_formatter(1, block_impersonation=True)
     assert [send.text for send in [*to.feed("Yes."), *to.flush_boundary()]] == ["Yes."]
     assert [send.text for send in [*to.feed("Beta: No."), *to.finish_stream()]] == []
@@ -102,7 +102,7 @@ HUMANIZER = Humanizer(["Beta", "Gamma Ray", "Bob"])
         ("Ja\uff0c Nein", "ja  nein"),
     ],
 )
-def test_lower_case_without_commas_but_for_what_is_kept(text: str, wanted: str) -> None:
+def test_humanize_lowercases_and_removes_commas_outside_verbatim_text(text: str, wanted: str) -> None:
     assert HUMANIZER.humanize(text) == wanted
 
 
@@ -118,6 +118,6 @@ def test_lower_case_without_commas_but_for_what_is_kept(text: str, wanted: str) 
         ("One", ["\n", "One two"], "\n two"),
     ],
 )
-def test_the_echo_is_taken_off_once(prefill: str, pieces: list[str], shown: str) -> None:
+def test_prefill_stripper_removes_echo_once_at_start(prefill: str, pieces: list[str], shown: str) -> None:
     awaited = PrefillStripper(prefill)
     assert "".join([awaited.strip_echo(piece) for piece in pieces]) + awaited.release_withheld() == shown

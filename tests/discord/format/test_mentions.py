@@ -1,7 +1,7 @@
 import pytest
 
 from moot.discord.format.mentions import MentionResolver
-from tests.discord.streaming import CHANNEL_MEMBERS
+from tests.discord.answer_strategies import CHANNEL_MEMBERS
 
 MENTIONS = MentionResolver(CHANNEL_MEMBERS.members)
 
@@ -30,7 +30,7 @@ MENTIONS = MentionResolver(CHANNEL_MEMBERS.members)
         ("@Bobさん、どうも", "<@11>さん、どうも"),
     ],
 )
-def test_one_member_is_mentioned_however_that_was_written(text: str, wanted: str) -> None:
+def test_resolve_mentions_recognizes_every_spelling(text: str, wanted: str) -> None:
     assert MENTIONS.resolve_mentions(text) == wanted
 
 
@@ -55,29 +55,29 @@ def test_one_member_is_mentioned_however_that_was_written(text: str, wanted: str
         ("a@", "a@\u200b"),
     ],
 )
-def test_otherwise_the_at_goes(text: str, wanted: str) -> None:
+def test_resolve_mentions_removes_at_sign_of_unknown_or_ambiguous_name(text: str, wanted: str) -> None:
     assert MENTIONS.resolve_mentions(text) == wanted
 
 
-def test_two_sams_can_be_told_apart_by_their_ids() -> None:
+def test_resolve_mentions_uses_id_for_duplicate_names() -> None:
     assert MENTIONS.resolve_mentions("@{Sam|12} and @{Sam|13}") == "<@12> and <@13>"
 
 
 @pytest.mark.parametrize(
     "text", ["bob@example.org", "https://a.b/@Bob", "me @ home", "`@Bob`", "x `@{Bob|11}` y"]
 )
-def test_addresses_signs_and_code_stay(text: str) -> None:
+def test_resolve_mentions_keeps_addresses_and_code(text: str) -> None:
     assert MENTIONS.resolve_mentions(text) == text
 
 
-def test_a_mention_in_code_can_never_become_one() -> None:
+def test_resolve_mentions_neutralizes_mentions_in_code() -> None:
     assert MENTIONS.resolve_mentions("`@everyone <@99>`") == "`@\u200beveryone <@\u200b99>`"
 
 
-def test_a_member_called_everyone_is_not_mentioned_by_that_name() -> None:
+def test_resolve_mentions_ignores_member_named_everyone() -> None:
     everyone = MentionResolver([type(CHANNEL_MEMBERS.members[0])("21", ("everyone",))])
     assert everyone.resolve_mentions("@everyone") == "everyone"
 
 
-def test_all_names_of_a_room() -> None:
+def test_all_names_lists_participants_and_members() -> None:
     assert CHANNEL_MEMBERS.all_names() == ["Alpha", "Beta", "Gamma Ray", "Bob", "Bobby B", "Sam", "Sam"]

@@ -13,12 +13,12 @@ from moot.discord.format.messages import (
     split_piece,
 )
 from moot.discord.format.pieces import CodeBlock, MarkdownTable, Prose
-from tests.discord.streaming import answer_texts
+from tests.discord.answer_strategies import answer_texts
 
 CODE_LINE = "x" * 99 + "\n"
 
 
-def test_a_piece_that_fits_is_one_part() -> None:
+def test_split_piece_keeps_short_piece_whole() -> None:
     assert split_piece(Prose("a")) == [MessagePart("a", "text")]
     assert split_piece(CodeBlock("py", "a", leading_text="...")) == [
         MessagePart("...\n```py\na\n```", "code")
@@ -26,7 +26,7 @@ def test_a_piece_that_fits_is_one_part() -> None:
     assert split_piece(MarkdownTable("| a |\n|---|\n")) == [MessagePart("| a |\n|---|\n", "table")]
 
 
-def test_code_that_is_cut_repeats_its_fence_and_language() -> None:
+def test_split_piece_repeats_fence_and_language_of_code() -> None:
     parts = [part.text for part in split_piece(CodeBlock("python", (CODE_LINE * 60).rstrip()))]
     assert len(parts) == 4
     assert all(
@@ -35,44 +35,44 @@ def test_code_that_is_cut_repeats_its_fence_and_language() -> None:
     assert sum(part.count("\n") - 1 for part in parts) == 60
 
 
-def test_a_line_of_code_that_is_too_long_is_cut_too() -> None:
+def test_split_piece_cuts_overlong_code_line() -> None:
     parts = [part.text for part in split_piece(CodeBlock("", "x" * 5000, leading_text="-" * 500))]
     assert all(len(part) <= MAX_MESSAGE_CHARS for part in parts)
     assert sum(part.count("x") for part in parts) == 5000
 
 
-def test_a_fence_inside_code_does_not_end_it() -> None:
+def test_split_piece_escapes_fence_inside_code() -> None:
     [part] = split_piece(CodeBlock("", "```\na\n```"))
     assert part.text.count("```") == 2
     assert part.text.replace("\u200b", "") == "```\n```\na\n```\n```"
 
 
-def test_a_run_of_backticks_in_prose_opens_no_block() -> None:
+def test_split_piece_shortens_backtick_run_in_prose() -> None:
     assert split_piece(Prose("use ```x``` here")) == [MessagePart("use ``x`` here", "text")]
 
 
-def test_a_long_table_is_cut_between_rows_and_repeats_its_head() -> None:
+def test_split_piece_cuts_table_between_rows_and_repeats_header() -> None:
     head, row = "| a | b |\n|---|---|\n", "| some words | more words |\n"
     parts = [part.text for part in split_piece(MarkdownTable(head + row * 200))]
     assert all(part.startswith(head) and len(part) <= MAX_MESSAGE_CHARS for part in parts)
     assert sum(part.count(row.strip()) for part in parts) == 200
 
 
-def test_a_table_with_an_endless_head_is_only_cut() -> None:
+def test_split_piece_cuts_table_with_overlong_header() -> None:
     table = "| " + "a " * 2000 + "|\n|---|\n"
     parts = [part.text for part in split_piece(MarkdownTable(table))]
     assert "".join(parts) == table
     assert all(len(part) <= MAX_MESSAGE_CHARS for part in parts)
 
 
-def test_long_prose_is_cut_after_sentences() -> None:
+def test_split_piece_cuts_prose_after_sentences() -> None:
     text = "This is a sentence. " * 300
     parts = [part.text for part in split_piece(Prose(text))]
     assert "".join(parts) == text
     assert all(part.endswith(".") and len(part) <= MAX_MESSAGE_CHARS for part in parts[:-1])
 
 
-def test_parts_are_joined_where_they_fit() -> None:
+def test_join_parts_joins_only_parts_that_fit() -> None:
     text, code, table = (
         MessagePart("a", "text"),
         MessagePart("```\nb\n```", "code"),
@@ -111,23 +111,23 @@ def test_parts_are_joined_where_they_fit() -> None:
         ("`a ``b``", "`a ``b``"),  # one more would make a fence
     ],
 )
-def test_open_marks_are_closed(text: str, wanted: str) -> None:
+def test_close_open_marks_adds_closing_marks(text: str, wanted: str) -> None:
     assert close_open_marks(text) == wanted
 
 
-def test_marks_are_not_closed_where_there_is_no_room() -> None:
+def test_close_open_marks_keeps_full_message_unchanged() -> None:
     full = "**" + "x" * (MAX_MESSAGE_CHARS - 2)
     assert close_open_marks(full) == full
 
 
 @given(st.text(st.characters(exclude_characters="`~"), max_size=6000))
-def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
+def test_split_into_messages_loses_no_word(text: str) -> None:
     pieces = split_into_messages(text)
     assert all(0 < len(piece) <= 1950 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
-def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
+def test_split_into_messages_repeats_code_fences() -> None:
     first, second = split_into_messages(f"Look:\n```py\n{CODE_LINE * 30}```\nThat is all.")
     assert (first.count("```"), second.count("```")) == (2, 2)
     assert first.startswith("Look:\n```py\nx")
@@ -136,7 +136,7 @@ def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
 
 
 @given(answer_texts)
-def test_a_text_that_is_cut_has_its_fences_balanced(text: str) -> None:
+def test_split_into_messages_balances_fences(text: str) -> None:
     for message in split_into_messages(text):
         assert 0 < len(message) <= MAX_MESSAGE_CHARS
         assert len(re.findall("`{3,}", message)) % 2 == 0

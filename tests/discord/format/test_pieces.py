@@ -1,11 +1,11 @@
 from moot.discord.format.pieces import CodeBlock, TextBuffer
 
 
-def test_code_has_nothing_before_it_unless_it_is_said() -> None:
+def test_code_block_has_no_leading_text_by_default() -> None:
     assert CodeBlock("py", "x").leading_text == ""
 
 
-def test_what_is_held_grows_and_is_read_at_any_time() -> None:
+def test_text_buffer_returns_appended_text() -> None:
     held = TextBuffer()
     assert (held.whole_text(), held.last_char(), held.length) == ("", "", 0)
     for part in ("ab", "c"):

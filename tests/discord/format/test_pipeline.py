@@ -15,7 +15,7 @@ from moot.discord.format.pipeline import (
     StreamDelivery,
     typing_seconds,
 )
-from tests.discord.streaming import (
+from tests.discord.answer_strategies import (
     answer_texts,
     chunked_answers,
     delivery_styles,
@@ -31,7 +31,7 @@ def make_delivery(style: DeliveryStyle, *random_values: float) -> StreamDelivery
     return StreamDelivery(style, lambda: next(told))
 
 
-def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
+def test_whole_delivery_gathers_text_and_sends_table_alone() -> None:
     to = make_delivery(0)
     table = MarkdownTable("| a |\n|---|\n")
     assert (
@@ -46,7 +46,7 @@ def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
     assert to.flush_pieces([]) == []
 
 
-def test_degree_1_sends_at_once_and_without_pauses() -> None:
+def test_paragraph_delivery_sends_at_once_without_pauses() -> None:
     to = make_delivery(1)
     assert to.accept_pieces([Prose("One\n"), Prose("Two\n")]) == [
         OutgoingMessage("One"),
@@ -56,7 +56,7 @@ def test_degree_1_sends_at_once_and_without_pauses() -> None:
 
 
 @pytest.mark.parametrize("degree", [2, 3])
-def test_degrees_2_and_3_pause_by_chance_and_type(degree: DeliveryStyle) -> None:
+def test_typing_and_sentence_delivery_add_random_pauses_and_typing(degree: DeliveryStyle) -> None:
     to = make_delivery(degree, 0.0, 1.0, 0.5)
     long = "x" * 200
     assert to.accept_pieces([Prose("One\n"), Prose("Two"), CodeBlock("", long), Prose(long)]) == [
@@ -80,13 +80,13 @@ def test_degrees_2_and_3_pause_by_chance_and_type(degree: DeliveryStyle) -> None
         (100, "table", 1.0),
     ],
 )
-def test_typing_takes_10_ms_a_character_within_bounds(
+def test_typing_seconds_is_10_ms_per_character_within_bounds(
     characters: int, kind: PartKind, seconds: float
 ) -> None:
     assert typing_seconds(characters, kind) == pytest.approx(seconds)
 
 
-def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None:
+def test_short_lines_are_gathered_after_max_single_messages() -> None:
     to = make_delivery(1)
     lines = [f"line {number}\n" for number in range(100)]
     sends = to.accept_pieces([Prose(line) for line in lines]) + to.flush_pieces([])
@@ -98,7 +98,7 @@ def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None
     assert to.overflow_chars == 0
 
 
-def test_no_stream_has_more_than_40_messages() -> None:
+def test_delivery_is_limited_to_max_messages() -> None:
     to = make_delivery(1)
     sends = to.accept_pieces([Prose("x" * 1900)] * 50) + to.flush_pieces([])
     assert len(sends) == MAX_MESSAGES
@@ -107,7 +107,7 @@ def test_no_stream_has_more_than_40_messages() -> None:
     assert to.overflow_chars == 10 * 1900 + 4
 
 
-def test_blank_text_is_no_message() -> None:
+def test_blank_text_is_not_sent() -> None:
     assert make_delivery(1).accept_pieces([Prose(" \n")]) == []
 
 
@@ -123,13 +123,13 @@ print("Hello, World")
 That is **all"""
 
 
-def test_degree_0_sends_one_message_at_the_end() -> None:
+def test_whole_delivery_sends_one_message_at_the_end() -> None:
     assert format_messages(ANSWER, 0) == [
         'Hello, <@11>. It is easy; see https://Example.org/A.\n```py\nprint("Hello, World")\n```\nThat is **all**'
     ]
 
 
-def test_degree_1_sends_a_message_a_paragraph() -> None:
+def test_paragraph_delivery_sends_one_message_per_paragraph() -> None:
     assert format_messages(ANSWER, 1) == [
         "Hello, <@11>. It is easy; see https://Example.org/A.",
         '```py\nprint("Hello, World")\n```',
@@ -137,7 +137,7 @@ def test_degree_1_sends_a_message_a_paragraph() -> None:
     ]
 
 
-def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
+def test_typing_delivery_pauses_before_every_message_but_the_first() -> None:
     assert format_chunks([ANSWER], make_formatter(2)) == [
         OutgoingMessage("Hello, <@11>. It is easy; see https://Example.org/A."),
         OutgoingMessage(
@@ -147,7 +147,7 @@ def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
     ]
 
 
-def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
+def test_sentence_delivery_sends_one_humanized_message_per_sentence() -> None:
     assert format_messages(ANSWER, 3) == [
         "hello <@11>.",
         "it is easy see https://Example.org/A.",
@@ -156,7 +156,7 @@ def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
     ]
 
 
-def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
+def test_paragraph_delivery_sends_message_when_line_ends() -> None:
     to = make_formatter(1)
     assert to.feed("One.\n") == []
     assert to.feed("T") == [OutgoingMessage("One.")]
@@ -164,7 +164,7 @@ def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
     assert to.finish_stream() == [OutgoingMessage("Two.")]
 
 
-def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
+def test_flush_boundary_sends_pending_text_with_closed_marks() -> None:
     for degree in (0, 1):
         to = make_formatter(degree)
         assert to.feed("Let me **look") == []
@@ -174,7 +174,7 @@ def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
         assert [send.text for send in to.finish_stream()] == []
 
 
-def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
+def test_overflow_chars_counts_text_beyond_max_messages() -> None:
     to = make_formatter(0)
     sends = format_chunks(["word " * 20_000], to)
     assert len(sends) == MAX_MESSAGES
@@ -184,9 +184,7 @@ def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
 
 
 @given(cut=chunked_answers(), degree=delivery_styles)
-def test_any_cut_of_a_stream_gives_the_same_messages(
-    cut: tuple[str, list[str]], degree: DeliveryStyle
-) -> None:
+def test_messages_do_not_depend_on_chunks(cut: tuple[str, list[str]], degree: DeliveryStyle) -> None:
     text, chunks = cut
     whole = format_chunks([text], make_formatter(degree, prefill="Hello there. b.", block_impersonation=True))
     assert (
@@ -200,7 +198,7 @@ def test_any_cut_of_a_stream_gives_the_same_messages(
 
 
 @given(text=answer_texts, degree=delivery_styles)
-def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: DeliveryStyle) -> None:
+def test_every_message_fits_and_has_balanced_fences(text: str, degree: DeliveryStyle) -> None:
     sends = format_chunks([text], make_formatter(degree))
     assert len(sends) <= MAX_MESSAGES
     for send in sends:
@@ -209,7 +207,7 @@ def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: Deliv
 
 
 @given(text=answer_texts, degree=delivery_styles)
-def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: DeliveryStyle) -> None:
+def test_only_resolved_mentions_are_sent(text: str, degree: DeliveryStyle) -> None:
     known = {"11"}
     for send in format_chunks([text], make_formatter(degree)):
         prose = CODE_BLOCK.sub("", send.text)
@@ -218,7 +216,7 @@ def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: DeliverySty
 
 
 @given(text=short_answer_texts)
-def test_nothing_is_lost_at_degrees_0_and_1(text: str) -> None:
+def test_whole_and_paragraph_delivery_lose_no_word(text: str) -> None:
     for label in ("Alpha:", "Beta: ", "[System: z]", "</think>", "@{Bob|11}", "@Bob", "<@11>", "<@99>", "😀"):
         text = text.replace(label, "")
     text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # a language is no word of an answer

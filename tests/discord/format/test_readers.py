@@ -4,7 +4,7 @@ import pytest
 
 from moot.discord.format.pieces import CodeBlock, MarkdownPiece, MarkdownTable, Prose
 from moot.discord.format.readers import MAX_CODE_CHARS, MAX_PROSE_CHARS
-from tests.discord.streaming import segment_text
+from tests.discord.answer_strategies import segment_text
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from tests.discord.streaming import segment_text
         ("I could use ``` here.\nSo.", [Prose("I could use ``` here.\n"), Prose("So.")]),
     ],
 )
-def test_blocks(text: str, wanted: list[MarkdownPiece]) -> None:
+def test_segmenter_separates_code_blocks(text: str, wanted: list[MarkdownPiece]) -> None:
     assert segment_text(text) == wanted
 
 
-def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> None:
+def test_code_block_over_15000_characters_is_cut_after_line() -> None:
     line = "x" * 99 + "\n"
     assert segment_text(f"```py\n{line * 149}```") == [CodeBlock("py", (line * 149).rstrip())]
     cut = segment_text(f"```py\n{line * 200}```\nOk")
@@ -43,7 +43,7 @@ def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> 
     ]
 
 
-def test_a_block_without_lines_is_cut_wherever_it_must_be() -> None:
+def test_code_block_without_line_breaks_is_cut_at_limit() -> None:
     code = [piece.text for piece in segment_text("```\n" + "x" * 40_000)]
     assert [len(text) for text in code] == [MAX_CODE_CHARS, MAX_CODE_CHARS, 10_000]
 
@@ -71,7 +71,7 @@ def piece_texts(text: str, *, sentences: bool = False) -> list[str]:
         ("One. Two.", ["One. Two."]),
     ],
 )
-def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -> None:
+def test_prose_is_split_at_lines_outside_open_marks(text: str, wanted: list[str]) -> None:
     assert piece_texts(text) == wanted
 
 
@@ -93,11 +93,11 @@ def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -
         ("One.", ["One."]),
     ],
 )
-def test_a_sentence_is_a_piece_where_that_is_wanted(text: str, wanted: list[str]) -> None:
+def test_prose_is_split_at_sentences_when_requested(text: str, wanted: list[str]) -> None:
     assert piece_texts(text, sentences=True) == wanted
 
 
-def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
+def test_unclosed_mark_holds_at_most_max_prose_chars() -> None:
     lines = "a line of words\n" * 100
     found = piece_texts(f"({lines}")
     assert "".join(found) == f"({lines}"
@@ -105,7 +105,7 @@ def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
     assert found[-1] == "a line of words\n"
 
 
-def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
+def test_long_paragraph_is_cut_after_sentence() -> None:
     text = "This is a sentence of words. " * 100
     found = piece_texts(text)
     assert "".join(found) == text
@@ -113,7 +113,7 @@ def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
     assert all(700 <= len(piece) <= 1200 for piece in found[:-1])
 
 
-def test_a_table_is_never_cut_and_ends_what_was_before_it() -> None:
+def test_table_is_never_cut_and_ends_previous_piece() -> None:
     table = "| a | b |\n|---|---|\n" + "| some words. | more (words |\n" * 100
     assert segment_text(f"Look (here:\n{table}\nTwo") == [
         Prose("Look (here:\n"),
@@ -136,5 +136,5 @@ TABLE = "| a | b |\n| :-- | --- |\n| 1 | (2 |\n"
         ("> | a |\n> |---|\n", [Prose("> | a |\n"), Prose("> |---|\n")]),
     ],
 )
-def test_lines_with_a_pipe_stay_together(text: str, wanted: list[MarkdownPiece]) -> None:
+def test_table_lines_form_one_piece(text: str, wanted: list[MarkdownPiece]) -> None:
     assert segment_text(text) == wanted

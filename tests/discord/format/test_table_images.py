@@ -4,11 +4,11 @@ from moot.whiteboard.render.png import render_png
 TABLE = "| wood | legs |\n| :--- | ---: |\n| oak | 4 |\n| a \\| b |  |\n"
 
 
-def test_a_table_is_read_row_by_row() -> None:
+def test_parse_table_rows_returns_cells() -> None:
     assert parse_table_rows(TABLE) == [["wood", "legs"], ["oak", "4"], ["a | b", ""]]
 
 
-def test_a_table_can_be_painted_as_high_as_it_is() -> None:
+def test_table_image_has_height_of_its_rows() -> None:
     read = parse_table_rows(TABLE)
     board = build_table_board(read)
     assert board is not None
@@ -17,7 +17,7 @@ def test_a_table_can_be_painted_as_high_as_it_is() -> None:
     assert int.from_bytes(small[20:24], "big") == 1.5 * table_image_height(read)
 
 
-def test_what_is_too_large_for_a_board_is_not_painted() -> None:
+def test_build_table_board_returns_none_for_oversized_table() -> None:
     assert build_table_board([["x"] * 13]) is None
     assert build_table_board([["x"]] * 31) is None
     assert build_table_board([["x" * 301]]) is None

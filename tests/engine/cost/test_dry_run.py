@@ -30,7 +30,7 @@ from moot.types.modes import AdvisorOptions, DirectedOptions, LessonRole
 from moot.types.participants import make_participants
 from moot.types.requests import File, ModelRequest
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import QUESTION, TableHarness
+from tests.support.table_harness import QUESTION, TableHarness
 
 ATTACHED_FILE = Attachment(File("a.png", "image/png", b""))
 EARLIER_MESSAGES = (
@@ -95,7 +95,7 @@ def count_inputs(requests: Sequence[ModelRequest]) -> Counter[int]:
     ),
     earlier=(),
 )
-async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
+async def test_dry_run_simulates_the_same_calls_as_a_run_in_which_all_answer(
     plan: RunPlan, earlier: tuple[Message, ...]
 ) -> None:
     stage = create_table(plan, earlier)
@@ -123,11 +123,11 @@ def debate_plan(participant_count: int = 3, **options: object) -> RunPlan:
     return RunPlan(
         mode="debate",
         participants=make_participants(("a/one",) * participant_count),
-        debate=DebateOptions(**options),
-    )  # type: ignore[arg-type]
+        debate=DebateOptions(**options),  # type: ignore[arg-type]
+    )
 
 
-def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
+def test_simulate_calls_estimates_report_rows_per_participant_and_short_verdicts() -> None:
     said = {call.purpose: call.output for call in simulate_calls(debate_plan(5, gate=True), QUESTION, ())}
     assert said == {
         "answer": ANSWER_TOKENS,
@@ -139,7 +139,7 @@ def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
     }
 
 
-def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
+def test_simulate_calls_attributes_votes_to_voters_and_analyses_to_nobody() -> None:
     calls = simulate_calls(debate_plan(gate=True), QUESTION, ())
     whose = [
         (call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}
@@ -154,13 +154,13 @@ def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
     ]
 
 
-def test_who_speaks_at_the_same_time_is_not_heard() -> None:
+def test_simulate_calls_ignores_simultaneous_answers_in_parallel_prompts() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "a/one")), introduced=False)
     alpha, beta = simulate_calls(plan, QUESTION, ())
     assert alpha.input == beta.input
 
 
-def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_see_it() -> None:
+def test_simulate_calls_counts_files_only_for_participants_who_see_the_message() -> None:
     plan = RunPlan(mode="parallel", participants=make_participants(("a/one", "b/two")))
     private = replace(EARLIER_MESSAGES[0], audience=("beta",))
     plain = simulate_calls(plan, QUESTION, [private])
@@ -171,7 +171,7 @@ def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_se
     assert more == [TOKENS_PER_FILE, 3 * TOKENS_PER_FILE]
 
 
-def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
+def test_simulate_calls_counts_files_in_every_turn_but_not_in_analyses() -> None:
     plain, full = (
         simulate_calls(debate_plan(), QUESTION, (), attached)
         for attached in ({}, {QUESTION.id: (ATTACHED_FILE,)})
@@ -185,7 +185,7 @@ def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
 @pytest.mark.parametrize(
     ("limit", "is_read"), [(50, 50), (MAX_ANSWER_TOKENS, MAX_ANSWER_TOKENS), (1_000_000, MAX_ANSWER_TOKENS)]
 )
-def test_what_is_said_is_read_by_the_others_up_to_a_length(limit: int, is_read: int) -> None:
+def test_simulate_calls_limits_how_much_of_an_answer_others_read(limit: int, is_read: int) -> None:
     table = make_participants(("a/one", "b/two"))
     plan = RunPlan(mode="consensus", rounds=1, participants=(replace(table[0], max_tokens=limit), table[1]))
     first, second = simulate_calls(plan, QUESTION, ())
@@ -193,7 +193,7 @@ def test_what_is_said_is_read_by_the_others_up_to_a_length(limit: int, is_read: 
     assert is_read < second.input < is_read + 200
 
 
-def test_a_model_is_counted_as_it_counts() -> None:
+def test_simulate_calls_uses_characters_per_token_of_the_model() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants(("a/one", "b/two")), rounds=1)
     dense = replace(plan, measures={"a/one": ModelLimits(characters_per_token=1.0)})
     usual, other = simulate_calls(plan, QUESTION, ()), simulate_calls(dense, QUESTION, ())
@@ -201,7 +201,7 @@ def test_a_model_is_counted_as_it_counts() -> None:
     assert other[1].input < usual[1].input, "the answer that is read has fewer characters in as many tokens"
 
 
-def test_advisors_read_no_more_than_their_window() -> None:
+def test_simulate_calls_keeps_advisor_prompts_within_their_budget() -> None:
     long = tuple(replace(one, content=one.content * 5000) for one in EARLIER_MESSAGES)
     plan = RunPlan(
         mode="advisors",
@@ -213,7 +213,7 @@ def test_advisors_read_no_more_than_their_window() -> None:
     assert all(call.input > 10_000 for call in simulate_calls(wide, QUESTION, long))
 
 
-def test_only_active_advisors_are_foreseen() -> None:
+def test_simulate_calls_counts_only_active_advisors() -> None:
     seats = tuple(replace(who, active=who.id == "beta") for who in make_participants(("a/one",) * 3))
     plan = RunPlan(
         mode="advisors", participants=seats, advisors=AdvisorOptions(cross_talk=True, synthesis=True)

@@ -43,7 +43,7 @@ def count_purposes(forecast_result: Forecast) -> Counter[str]:
     return Counter(purpose for line in forecast_result.lines for purpose in [line.purpose] * line.calls)
 
 
-def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -> None:
+def test_forecast_counts_system_prompt_message_and_default_answer_length() -> None:
     found = forecast_plan(make_plan("parallel", "a/one", "b/two"))
     plan = make_plan("parallel", "a/one", "b/two")
     reads = estimate_tokens(build_system_prompt(plan, plan.participants[0])) + estimate_tokens(QUESTION_TEXT)
@@ -65,7 +65,7 @@ def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -
         (make_plan("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
     ],
 )
-def test_every_mode_makes_its_calls(plan: RunPlan, calls: int) -> None:
+def test_forecast_counts_the_calls_of_every_mode(plan: RunPlan, calls: int) -> None:
     found = forecast_plan(plan)
     assert (found.calls, found.output) == (calls, calls * ANSWER_TOKENS)
     assert found.cost == found.input + found.output
@@ -79,7 +79,7 @@ def test_every_mode_makes_its_calls(plan: RunPlan, calls: int) -> None:
         (make_plan("continue", "a/one", "b/two", turns=3), 1 + 2),
     ],
 )
-def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: RunPlan, more: int) -> None:
+def test_forecast_counts_earlier_answers_as_input_of_later_turns(plan: RunPlan, more: int) -> None:
     apart = sum(
         (estimate_tokens(build_system_prompt(plan, who)) + estimate_tokens(QUESTION_TEXT)) * line.calls
         for who, line in zip(plan.participants, forecast_plan(plan).lines, strict=True)
@@ -88,7 +88,7 @@ def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: RunPlan, more: 
     assert heard // ANSWER_TOKENS == more, "names and instructions are short"
 
 
-def test_a_transcript_grows_with_every_round() -> None:
+def test_forecast_input_grows_with_every_round() -> None:
     read = [
         forecast_plan(make_plan("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)
     ]
@@ -97,12 +97,12 @@ def test_a_transcript_grows_with_every_round() -> None:
     assert third - second >= 4 * ANSWER_TOKENS
 
 
-def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
+def test_forecast_input_of_debate_is_larger_than_of_consensus() -> None:
     plan = make_plan("debate", "a/one", "b/two", "c/three")
     assert forecast_plan(plan).input > forecast_plan(replace(plan, mode="consensus", rounds=2)).input
 
 
-def test_files_of_the_new_message_are_read_by_everybody() -> None:
+def test_forecast_counts_files_of_new_message_for_every_participant() -> None:
     plan = make_plan("parallel", "a/one", "b/two")
     asked = make_message(QUESTION_TEXT)
     files = (Attachment(File("a.png", "image/png", b"")),) * 2
@@ -111,17 +111,17 @@ def test_files_of_the_new_message_are_read_by_everybody() -> None:
     assert found.cost - forecast_plan(plan).cost == 2 * 2 * TOKENS_PER_FILE
 
 
-def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
+def test_forecast_of_continue_starts_with_the_next_participant() -> None:
     found = forecast_plan(make_plan("continue", "a/one", "b/two", turns=1, first=1), None)
     assert [line.participant for line in found.lines] == ["beta"]
 
 
-def test_max_tokens_is_how_long_an_answer_may_be() -> None:
+def test_forecast_uses_max_tokens_as_answer_length() -> None:
     brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
     assert forecast_plan(RunPlan(mode="single", participants=(brief,))).output == 50
 
 
-def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
+def test_forecast_counts_earlier_messages_only_for_participants_who_see_them() -> None:
     plan = make_plan("parallel", "a/one", "b/two")
     before = forecast_plan(plan)
     after = forecast_plan(
@@ -150,14 +150,14 @@ def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
         (DebateOptions(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
     ],
 )
-def test_a_debate_makes_the_calls_of_its_rules(
+def test_forecast_counts_debate_calls_by_debate_options(
     rules: DebateOptions, speakers: int, made: dict[str, int]
 ) -> None:
     found = forecast_plan(make_plan("debate", *["a/one"] * speakers, debate=rules))
     assert count_purposes(found) == made
 
 
-def test_a_lesson_is_all_its_turns_and_a_decision_where_the_rules_leave_a_choice() -> None:
+def test_forecast_counts_lesson_turns_and_director_calls() -> None:
     rules = DirectedOptions(turns=4, trigger="alpha")
     found = forecast_plan(make_plan("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
     assert count_purposes(found) == {"answer": 4, "director": 3}
@@ -166,7 +166,7 @@ def test_a_lesson_is_all_its_turns_and_a_decision_where_the_rules_leave_a_choice
     assert count_purposes(alone) == {"answer": 1}
 
 
-def test_in_a_debate_everybody_reads_everybody() -> None:
+def test_forecast_of_debate_counts_all_answers_as_input_of_everyone() -> None:
     plan = make_plan("debate", "a/one", "b/two", "c/three")
     blind = forecast_plan(replace(plan, mode="parallel"))
     alpha = forecast_plan(plan).lines[0]
@@ -174,7 +174,7 @@ def test_in_a_debate_everybody_reads_everybody() -> None:
     assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER_TOKENS, "its own first answer, too"
 
 
-def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
+def test_forecast_uses_lead_for_synthesis_and_task_model_for_analyses() -> None:
     found = forecast_plan(
         make_plan("debate", "a/one", "b/two", debate=DebateOptions(lead="beta", gate=True), clerk="c/cheap")
     )
@@ -184,7 +184,7 @@ def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
     assert next(line.model for line in alone.lines if line.purpose == "summary") == "b/two"
 
 
-def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
+def test_forecast_excludes_and_names_models_with_unknown_price() -> None:
     def priced(model: str, _: Usage) -> float | None:
         return None if model == "b/two" else 0.5
 
@@ -195,7 +195,7 @@ def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
     assert [line.cost for line in found.lines] == [1.0, None, None]
 
 
-def test_each_call_has_its_own_price() -> None:
+def test_forecast_prices_each_call_separately() -> None:
     """A price may depend on how long a prompt is."""
 
     def priced(_: str, usage: Usage) -> float | None:

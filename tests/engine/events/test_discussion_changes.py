@@ -13,10 +13,10 @@ from moot.store.discussions.discussions import Discussions
 from moot.store.runs.approvals import Approvals
 from moot.types.accounts import Caller
 from moot.types.discussion_events import Activity, DiscussionChanged, DiscussionDeleted, DiscussionEvent
-from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, listen_for_notifications
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, make_requested_call, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.databases import ON_BOTH_DATABASES
+from tests.support.runs import WORKER, create_run, make_requested_call, register_workers
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, listen_for_notifications
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 ChangeStream = AsyncGenerator[list[bytes], None]
@@ -42,7 +42,9 @@ async def next_changes(stream: ChangeStream) -> list[DiscussionEvent]:
     return [msgspec.json.decode(frame[6:], type=DiscussionEvent) for frame in frames]
 
 
-async def test_first_comes_all_that_goes_on(database: Database, changes: DiscussionChanges) -> None:
+async def test_stream_frames_starts_with_current_activity(
+    database: Database, changes: DiscussionChanges
+) -> None:
     run = await create_run(database, await create_discussion(database))
     await create_run(database, await create_discussion(database, BERT), owner=BERT)
     async with aclosing(changes.stream_frames(ANNA)) as following:
@@ -50,7 +52,9 @@ async def test_first_comes_all_that_goes_on(database: Database, changes: Discuss
 
 
 @ON_BOTH_DATABASES
-async def test_then_comes_whatever_changes(database: Database, changes: DiscussionChanges) -> None:
+async def test_stream_frames_sends_each_changed_discussion(
+    database: Database, changes: DiscussionChanges
+) -> None:
     first, second = await create_discussion(database), await create_discussion(database)
     run = await create_run(database, second)
     async with aclosing(changes.stream_frames(ANNA)) as following:
@@ -66,7 +70,7 @@ async def test_then_comes_whatever_changes(database: Database, changes: Discussi
 
 
 @ON_BOTH_DATABASES
-async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or_its_end(
+async def test_stream_frames_reports_runs_waiting_for_approval_until_resolved_or_withdrawn(
     database: Database, changes: DiscussionChanges
 ) -> None:
     permissions = Approvals(database)
@@ -89,7 +93,7 @@ async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or
 
 
 @ON_BOTH_DATABASES
-async def test_what_is_done_to_a_discussion_reaches_its_watchers(
+async def test_stream_frames_sends_updates_and_deletion_of_a_discussion(
     database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
     database.subscribe("moot_changes", changes.on_notify)
@@ -102,7 +106,7 @@ async def test_what_is_done_to_a_discussion_reaches_its_watchers(
         assert await next_changes(following) == [DiscussionDeleted(known.id)]
 
 
-async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: DiscussionChanges) -> None:
+async def test_stream_frames_sends_id_of_deleted_discussion(changes: DiscussionChanges) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as following:
         await next_changes(following)
         changes.on_notify(f"{ANNA} dis_gone")
@@ -110,7 +114,7 @@ async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: DiscussionCh
 
 
 @ON_BOTH_DATABASES
-async def test_nobody_hears_of_another_tenants_changes(
+async def test_stream_frames_hides_changes_of_other_tenants(
     database: Database, changes: DiscussionChanges
 ) -> None:
     mine, theirs = await create_discussion(database, ANNA), await create_discussion(database, BERT)
@@ -123,7 +127,7 @@ async def test_nobody_hears_of_another_tenants_changes(
         assert await next_changes(bert) == [DiscussionChanged(theirs, ())]
 
 
-async def test_every_watcher_of_a_tenant_hears_of_a_change(
+async def test_stream_frames_sends_a_change_to_every_watcher_of_the_tenant(
     database: Database, changes: DiscussionChanges
 ) -> None:
     known = await create_discussion(database)
@@ -134,7 +138,7 @@ async def test_every_watcher_of_a_tenant_hears_of_a_change(
         assert await next_changes(one) == await next_changes(other) == [DiscussionChanged(known, ())]
 
 
-async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
+async def test_stream_frames_coalesces_changes_of_one_discussion_into_its_latest_state(
     database: Database, discussions: Discussions, changes: DiscussionChanges
 ) -> None:
     known = await create_discussion(database)
@@ -146,7 +150,7 @@ async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
         assert await next_changes(following) == [DiscussionChanged(now, ())]
 
 
-async def test_as_many_changes_as_may_wait_are_all_told(changes: DiscussionChanges) -> None:
+async def test_stream_frames_sends_all_changes_up_to_max_pending_ids(changes: DiscussionChanges) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as following:
         await next_changes(following)
         for number in range(MAX_PENDING_IDS):
@@ -156,7 +160,7 @@ async def test_as_many_changes_as_may_wait_are_all_told(changes: DiscussionChang
         ]
 
 
-async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
+async def test_stream_frames_restarts_from_current_activity_when_watcher_falls_behind(
     database: Database, changes: DiscussionChanges
 ) -> None:
     known = await create_discussion(database)
@@ -172,7 +176,7 @@ async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
 
 
 @ON_BOTH_DATABASES
-async def test_where_changes_may_have_been_missed_all_start_again(
+async def test_on_gap_restarts_all_watchers_from_current_activity(
     database: Database, changes: DiscussionChanges
 ) -> None:
     async with aclosing(changes.stream_frames(ANNA)) as anna, aclosing(changes.stream_frames(BERT)) as bert:
@@ -185,7 +189,7 @@ async def test_where_changes_may_have_been_missed_all_start_again(
         assert await next_changes(bert) == [Activity(())]
 
 
-async def test_while_nothing_changes_a_sign_of_life_is_sent(
+async def test_stream_frames_sends_heartbeat_while_nothing_changes(
     changes: DiscussionChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
@@ -196,7 +200,7 @@ async def test_while_nothing_changes_a_sign_of_life_is_sent(
         assert await next_changes(following) == [DiscussionDeleted("dis_gone")]
 
 
-async def test_whoever_leaves_is_not_remembered(changes: DiscussionChanges) -> None:
+async def test_closed_watcher_is_removed(changes: DiscussionChanges) -> None:
     staying, leaving = changes.stream_frames(ANNA), changes.stream_frames(ANNA)
     await next_changes(staying)
     await next_changes(leaving)
@@ -210,7 +214,7 @@ async def test_whoever_leaves_is_not_remembered(changes: DiscussionChanges) -> N
     assert changes._watchers == {}
 
 
-async def test_whoever_is_cut_off_while_waiting_is_not_remembered(changes: DiscussionChanges) -> None:
+async def test_watcher_cancelled_while_waiting_is_removed(changes: DiscussionChanges) -> None:
     following = changes.stream_frames(ANNA)
     await next_changes(following)
     waiting = asyncio.ensure_future(anext(following))

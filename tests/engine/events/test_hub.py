@@ -15,9 +15,9 @@ from moot.store.runs.event_insert import EventLogEntry, decode_signal
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
-from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import wait_until
-from tests.store.running import prepare_leased_run
+from tests.support.databases import ON_BOTH_DATABASES
+from tests.support.runs import prepare_leased_run
+from tests.support.waiting import wait_until
 
 RUN = "run_1"
 DELTA = '{"type":"text_delta","n":%d}'
@@ -127,7 +127,7 @@ Step = st.one_of(
 @given(
     steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"])
 )
-async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
+async def test_subscribers_receive_all_events_after_their_cursor_once_and_in_order(
     steps: list[tuple[str, int]], slowness: int, end: str
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -175,7 +175,7 @@ async def open_subscribers(
             await reader.unsubscribe()
 
 
-async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new() -> None:
+async def test_local_events_reach_subscribers_without_database_reads() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -187,7 +187,7 @@ async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new()
         assert shelf.read_count == 0
 
 
-async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None:
+async def test_remote_events_are_read_once_for_all_subscribers() -> None:
     shelf = MemoryEventLog()
     shelf.delay_steps = 3
     feeds = EventHub(shelf)
@@ -199,7 +199,7 @@ async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None
         assert shelf.read_count == 3
 
 
-async def test_a_look_asks_the_database_once_for_all_runs() -> None:
+async def test_poll_queries_database_once_for_all_runs() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with open_subscribers(feeds, *[0] * 20) as readers:
@@ -215,7 +215,7 @@ async def test_a_look_asks_the_database_once_for_all_runs() -> None:
         assert shelf.poll_count == 2
 
 
-async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> None:
+async def test_own_notification_causes_no_database_read() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with open_subscribers(feeds, 0) as (reader,):
@@ -227,7 +227,7 @@ async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> N
         assert shelf.read_count == 0
 
 
-async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
+async def test_notified_seq_that_does_not_exist_is_read_once() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with open_subscribers(feeds, 0) as (reader,):
@@ -238,7 +238,7 @@ async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
         await wait_until(lambda: has_all_events(reader, 2))
 
 
-async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_subscribers_wait_while_database_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "FIRST_RETRY_SECONDS", 0.01)
     shelf = MemoryEventLog()
     EventPublisher(shelf, feeds := EventHub(shelf)).add_events(3, "in silence")
@@ -250,7 +250,7 @@ async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.Monke
         await wait_until(lambda: has_all_events(reader, 3))
 
 
-async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> None:
+async def test_notification_during_database_read_is_not_lost() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -263,8 +263,8 @@ async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> N
         await wait_until(lambda: has_all_events(reader, 4))
 
 
-@pytest.mark.usefixtures("small")
-async def test_more_than_a_page_that_another_process_wrote_comes_without_another_signal() -> None:
+@pytest.mark.usefixtures("small_buffers")
+async def test_remote_events_beyond_one_page_need_no_second_notification() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with open_subscribers(feeds, 0) as (reader,):
@@ -272,7 +272,7 @@ async def test_more_than_a_page_that_another_process_wrote_comes_without_another
         await wait_until(lambda: has_all_events(reader, 20))
 
 
-async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_along() -> None:
+async def test_other_subscribers_receive_events_when_reading_subscriber_leaves() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -285,7 +285,7 @@ async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_alon
         await wait_until(lambda: has_all_events(second, 1))
 
 
-async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
+async def test_poll_forever_recovers_lost_notification(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
@@ -299,8 +299,8 @@ async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
     await asyncio.gather(looking, return_exceptions=True)
 
 
-@pytest.mark.usefixtures("small")
-async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
+@pytest.mark.usefixtures("small_buffers")
+async def test_slow_subscriber_keeps_buffer_bounded() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -317,7 +317,7 @@ async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
     assert got == list(range(1, 103))
 
 
-async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there() -> None:
+async def test_poll_sends_heartbeat_to_idle_subscriber() -> None:
     feeds = EventHub(MemoryEventLog())
     async with aclosing(feeds.subscribe(RUN, 0)) as stream:
         waiting = asyncio.ensure_future(anext(stream))
@@ -327,7 +327,7 @@ async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there(
         assert await waiting == []
 
 
-async def test_it_says_so_while_the_database_is_away_too() -> None:
+async def test_poll_sends_heartbeat_while_database_is_unavailable() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     async with aclosing(feeds.subscribe(RUN, 0)) as stream:
@@ -339,7 +339,7 @@ async def test_it_says_so_while_the_database_is_away_too() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
-async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> None:
+async def test_subscription_to_finished_run_ends(start: int) -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     EventPublisher(shelf, feeds).add_events(9, "in silence")
@@ -349,8 +349,8 @@ async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> 
         assert has_all_events(reader, 10)
 
 
-@pytest.mark.usefixtures("small")
-async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
+@pytest.mark.usefixtures("small_buffers")
+async def test_subscription_to_deleted_run_ends() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -363,9 +363,9 @@ async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
         assert behind.received_seqs == []
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_buffers")
 @pytest.mark.parametrize("start", [0, 5, 7])
-async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: int) -> None:
+async def test_subscription_to_retried_run_continues_past_earlier_end(start: int) -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -373,7 +373,7 @@ async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: i
     writer.add_events(1, "in silence", END)
     writer.add_events(2, "in silence")
     async with (
-        open_subscribers(feeds, start, standing=RunProgress(live=True, last_seq=9)) as (reader,),
+        open_subscribers(feeds, start, progress=RunProgress(live=True, last_seq=9)) as (reader,),
         asyncio.timeout(60),
     ):
         await wait_until(lambda: has_all_events(reader, 9))
@@ -383,7 +383,7 @@ async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: i
         assert has_all_events(reader, 10)
 
 
-async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_have_seen_its_end() -> None:
+async def test_new_subscriber_of_retried_run_waits_for_more_after_others_saw_the_end() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -398,7 +398,7 @@ async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_
         await slow.task
 
 
-async def test_words_that_look_like_the_end_are_not_the_end() -> None:
+async def test_text_that_resembles_run_ended_does_not_end_subscription() -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
@@ -409,7 +409,7 @@ async def test_words_that_look_like_the_end_are_not_the_end() -> None:
         assert not reader.task.done()
 
 
-async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -> None:
+async def test_streams_of_runs_are_separate_and_removed_with_last_subscriber() -> None:
     before = telemetry.EVENT_READERS._value.get()
     feeds = EventHub(MemoryEventLog())
     one, other = feeds.subscribe("run_a", 0), feeds.subscribe("run_b", 0)
@@ -429,7 +429,7 @@ async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -
     assert feeds._streams == {}
 
 
-async def test_an_event_is_turned_into_bytes_once() -> None:
+async def test_event_frame_is_encoded_once_for_all_subscribers() -> None:
     feeds = EventHub(MemoryEventLog())
     streams = [feeds.subscribe(RUN, 0) for _ in range(2)]
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
@@ -443,7 +443,7 @@ async def test_an_event_is_turned_into_bytes_once() -> None:
 
 
 @ON_BOTH_DATABASES
-async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) -> None:
+async def test_concurrent_subscribers_receive_complete_log_from_database(database: Database) -> None:
     claim, log = await prepare_leased_run(database), EventLog(database)
     feeds = EventHub(log)
     at = 0
@@ -479,16 +479,16 @@ def _log_entry(lease: RunLease, first: int, bodies: list[str]) -> EventLogEntry:
     return EventLogEntry(lease, first, bodies)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_buffers")
 @pytest.mark.parametrize("start", [0, 3, 6, 7])
-async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: int) -> None:
+async def test_earlier_end_is_ignored_when_subscribing_before_retry_continues(start: int) -> None:
     shelf = MemoryEventLog()
     feeds = EventHub(shelf)
     writer = EventPublisher(shelf, feeds)
     writer.add_events(6, "in silence")
     writer.add_events(1, "in silence", END)
     tried_again = RunProgress(live=True, last_seq=7)
-    async with open_subscribers(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
+    async with open_subscribers(feeds, start, start, progress=tried_again) as readers, asyncio.timeout(60):
         await wait_until(lambda: all(has_all_events(reader, 7) for reader in readers))
         assert not any(reader.task.done() for reader in readers)
         writer.add_events(1, "here")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from moot.engine.events.subscription import FrameStream, StreamMerger
 from moot.types.errors import DatabaseUnavailable
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 
 class ScriptedSource:
@@ -36,7 +36,7 @@ async def next_batch(merged: FrameStream) -> list[bytes]:
     return await asyncio.wait_for(anext(merged), WAIT_TIMEOUT_SECONDS)
 
 
-async def test_what_streams_brought_meanwhile_is_taken_together() -> None:
+async def test_merge_streams_combines_batches_that_are_ready_together() -> None:
     one, confluence = ScriptedSource([b"a1"]), StreamMerger()
     async with aclosing(confluence.merge_streams(one.stream())) as flow:
         assert await next_batch(flow) == [b"a1"]
@@ -48,12 +48,12 @@ async def test_what_streams_brought_meanwhile_is_taken_together() -> None:
         assert await next_batch(flow) == [b"b3"]
 
 
-async def test_a_sign_of_life_is_passed_on() -> None:
+async def test_merge_streams_forwards_heartbeat() -> None:
     async with aclosing(StreamMerger().merge_streams(ScriptedSource([], [b"a"]).stream())) as flow:
         assert [await next_batch(flow), await next_batch(flow)] == [[], [b"a"]]
 
 
-async def test_a_stream_may_come_while_others_flow_and_a_silent_one_holds_up_nobody() -> None:
+async def test_add_stream_while_merging_delivers_its_batches_despite_idle_streams() -> None:
     silent, late = ScriptedSource(), ScriptedSource([b"b1"], [b"b2"])
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(silent.stream())) as flow:
@@ -64,7 +64,7 @@ async def test_a_stream_may_come_while_others_flow_and_a_silent_one_holds_up_nob
         assert await next_batch(flow) == [b"b2"]
 
 
-async def test_it_ends_when_all_have_ended() -> None:
+async def test_merge_streams_ends_when_all_streams_ended() -> None:
     one, other = ScriptedSource([b"a"]), ScriptedSource([b"b"])
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(one.stream())) as flow:
@@ -77,7 +77,7 @@ async def test_it_ends_when_all_have_ended() -> None:
             await next_batch(flow)
 
 
-async def test_of_a_reader_that_does_not_read_one_batch_of_every_stream_waits() -> None:
+async def test_merge_streams_buffers_one_batch_per_stream_while_nobody_reads() -> None:
     sources = [ScriptedSource(*([b"x"] for _ in range(50))) for _ in range(3)]
     confluence = StreamMerger()
     async with aclosing(confluence.merge_streams(sources[0].stream())) as flow:
@@ -89,7 +89,7 @@ async def test_of_a_reader_that_does_not_read_one_batch_of_every_stream_waits() 
         assert [source.batches_read for source in sources] == [1, 1, 1]
 
 
-async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
+async def test_merge_streams_raises_stream_error_and_closes_all_streams() -> None:
     failing, other = ScriptedSource(), ScriptedSource()
     confluence = StreamMerger()
     confluence.add_stream(other.stream())
@@ -102,7 +102,7 @@ async def test_one_that_fails_ends_all_and_its_error_is_told() -> None:
 
 
 @pytest.mark.parametrize("waiting", [True, False])
-async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
+async def test_merge_streams_closes_all_streams_when_reader_leaves(*, waiting: bool) -> None:
     before = asyncio.all_tasks()
     one, other, confluence = ScriptedSource([b"a"]), ScriptedSource(), StreamMerger()
     flow = confluence.merge_streams(one.stream())
@@ -123,7 +123,7 @@ async def test_whoever_leaves_ends_all(*, waiting: bool) -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_before_anybody_reads_nothing_is_begun() -> None:
+async def test_merge_streams_starts_nothing_before_first_read() -> None:
     before, source = asyncio.all_tasks(), ScriptedSource([b"a"])
     flow = StreamMerger().merge_streams(source.stream())
     await asyncio.sleep(0)
@@ -135,7 +135,7 @@ async def test_before_anybody_reads_nothing_is_begun() -> None:
     streams=st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=8), min_size=1),
     pauses=st.lists(st.integers(0, 3), min_size=1),
 )
-async def test_every_stream_comes_whole_and_in_order(
+async def test_merge_streams_keeps_every_stream_complete_and_in_order(
     streams: list[list[tuple[int, int]]], pauses: list[int]
 ) -> None:
     async def stream(name: int) -> FrameStream:

@@ -24,10 +24,10 @@ from moot.store.schema import run
 from moot.types.discussions import Discussion, Run
 from moot.types.errors import NotFound
 from moot.types.participants import make_participants
-from tests.databases import ON_BOTH_DATABASES
-from tests.store.hearing import listen_for_notifications, wait_until
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, lease_run, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.databases import ON_BOTH_DATABASES
+from tests.support.runs import WORKER, create_run, lease_run, register_workers
+from tests.support.waiting import listen_for_notifications, wait_until
 
 DELTA = '{"type":"text_delta","run":"%s","seq":%d}'
 END = '{"type":"run_ended","run":"%s","seq":%d}'
@@ -199,7 +199,7 @@ class MemoryDiscussion:
             await reader.close_subscription()
 
 
-async def test_what_goes_on_is_told_first_and_live_runs_from_their_start() -> None:
+async def test_subscription_sends_activity_first_and_live_runs_from_start() -> None:
     room = MemoryDiscussion()
     over, live = room.start_run(), room.start_run()
     room.add_events(over, 3)
@@ -212,7 +212,7 @@ async def test_what_goes_on_is_told_first_and_live_runs_from_their_start() -> No
         await wait_until(lambda: reader.has_received(run_1=(0, 3)))
 
 
-async def test_a_run_goes_on_after_the_number_that_is_named_and_one_that_has_ended_comes_to_its_end() -> None:
+async def test_subscription_resumes_after_given_cursors_and_completes_ended_runs() -> None:
     room = MemoryDiscussion()
     for _ in range(3):
         room.add_events(room.start_run(), 5)
@@ -222,7 +222,7 @@ async def test_a_run_goes_on_after_the_number_that_is_named_and_one_that_has_end
         await wait_until(lambda: reader.has_received(run_0=(2, 6), run_2=(4, 5)))
 
 
-async def test_runs_that_begin_later_come_in_the_same_stream_side_by_side() -> None:
+async def test_subscription_adds_runs_that_start_later() -> None:
     room = MemoryDiscussion()
     async with room.subscribed_reader() as reader:
         one, other = room.start_run(), room.start_run()
@@ -236,7 +236,7 @@ async def test_runs_that_begin_later_come_in_the_same_stream_side_by_side() -> N
         await wait_until(lambda: list(room.event_hub._streams) == [other])
 
 
-async def test_a_run_that_begins_and_ends_before_anybody_looks_is_told_too() -> None:
+async def test_subscription_includes_run_that_started_and_ended_before_first_check() -> None:
     room = MemoryDiscussion()
     room.start_run()
     room.end_run("run_0")
@@ -250,7 +250,7 @@ async def test_a_run_that_begins_and_ends_before_anybody_looks_is_told_too() -> 
     await reader.close_subscription()
 
 
-async def test_a_run_that_is_tried_again_goes_on_after_what_was_sent() -> None:
+async def test_subscription_continues_retried_run_after_last_sent_event() -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     async with room.subscribed_reader() as reader:
@@ -262,7 +262,7 @@ async def test_a_run_that_is_tried_again_goes_on_after_what_was_sent() -> None:
             room.retry_run(id)
 
 
-async def test_a_run_that_is_tried_again_before_its_end_was_sent_goes_on() -> None:
+async def test_subscription_continues_run_retried_before_its_end_was_sent() -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     async with room.subscribed_reader() as reader:
@@ -276,7 +276,7 @@ async def test_a_run_that_is_tried_again_before_its_end_was_sent_goes_on() -> No
         await wait_until(lambda: reader.has_received(run_0=(0, 5)))
 
 
-async def test_a_run_that_was_over_and_is_tried_again_is_told_from_its_start() -> None:
+async def test_subscription_sends_finished_run_from_start_when_retried() -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     room.add_events(id, 2)
@@ -289,7 +289,7 @@ async def test_a_run_that_was_over_and_is_tried_again_is_told_from_its_start() -
 
 
 @pytest.mark.parametrize("after", [{}, {"run_0": 1}, {"run_0": 3}])
-async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(after: dict[str, int]) -> None:
+async def test_subscription_ignores_earlier_end_before_retry_continues(after: dict[str, int]) -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     room.add_events(id, 2)
@@ -304,7 +304,7 @@ async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(after: 
         await wait_until(lambda: reader.has_received(run_0=(first, 6)) and not room.event_hub._streams)
 
 
-async def test_changes_that_may_have_been_missed_are_made_good() -> None:
+async def test_subscription_recovers_missed_changes_after_gap() -> None:
     room = MemoryDiscussion()
     async with room.subscribed_reader() as reader:
         room.event_log.bodies["run_0"] = []
@@ -313,7 +313,7 @@ async def test_changes_that_may_have_been_missed_are_made_good() -> None:
         await wait_until(lambda: reader.has_received(run_0=(0, 4)))
 
 
-async def test_when_the_discussion_is_deleted_that_is_told_and_nothing_waits() -> None:
+async def test_subscription_reports_deleted_discussion_and_waits_for_no_run() -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     async with room.subscribed_reader() as reader:
@@ -326,7 +326,7 @@ async def test_when_the_discussion_is_deleted_that_is_told_and_nothing_waits() -
         assert not room.event_hub._streams
 
 
-async def test_a_frame_is_the_one_that_all_readers_of_the_run_are_sent() -> None:
+async def test_subscriptions_of_a_run_share_the_same_frame() -> None:
     room = MemoryDiscussion()
     id = room.start_run()
     async with room.subscribed_reader() as one, room.subscribed_reader() as other:
@@ -337,7 +337,7 @@ async def test_a_frame_is_the_one_that_all_readers_of_the_run_are_sent() -> None
         assert one.frames[-1] is other.frames[-1]
 
 
-async def test_of_a_reader_that_leaves_nothing_is_kept() -> None:
+async def test_closed_subscription_leaves_no_tasks_streams_or_watchers() -> None:
     before, room = asyncio.all_tasks(), MemoryDiscussion()
     room.start_run()
     room.start_run()
@@ -355,7 +355,7 @@ Step = st.tuples(st.sampled_from(STEP_NAMES), st.integers(0, 9), st.integers(0, 
 
 
 @given(steps=st.lists(Step, max_size=40), slowness=st.integers(0, 5))
-async def test_any_reader_is_told_of_every_run_that_goes_on_once_and_in_order(
+async def test_subscription_sends_every_changed_run_once_and_in_order(
     steps: list[tuple[str, int, int]], slowness: int
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -467,7 +467,7 @@ class RemoteWorker:
 
 
 @ON_BOTH_DATABASES
-async def test_on_a_real_database_a_reader_is_told_of_what_is_done_elsewhere(database: Database) -> None:
+async def test_subscription_on_database_receives_events_of_other_process(database: Database) -> None:
     await create_accounts(database)
     await register_workers(database, WORKER)
     discussion, another = await create_discussion(database), await create_discussion(database)

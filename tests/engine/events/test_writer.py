@@ -36,10 +36,10 @@ from moot.types.events import (
     TurnEnded,
     TurnStarted,
 )
-from tests.databases import ON_BOTH_DATABASES, open_migrated_database
-from tests.store.hearing import wait_until
-from tests.store.people import ANNA, create_discussion
-from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
+from tests.support.accounts import ANNA, create_discussion
+from tests.support.databases import ON_BOTH_DATABASES, open_migrated_database
+from tests.support.runs import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
+from tests.support.waiting import wait_until
 
 decode_event = msgspec.json.Decoder(Event).decode
 
@@ -193,7 +193,7 @@ EventBatches = st.lists(st.lists(AnyEvent, min_size=1, max_size=5), min_size=1, 
 @ON_BOTH_DATABASES
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(appends=EventBatches, rests=st.lists(st.sampled_from(["no", "a moment", "until written"])))
-async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
+async def test_append_events_loses_and_reorders_nothing(
     writer_harness: WriterHarness, appends: list[list[Event]], rests: list[str]
 ) -> None:
     run = await writer_harness.open_run()
@@ -215,7 +215,7 @@ async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
 
 
 @ON_BOTH_DATABASES
-async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(
+async def test_append_events_coalesces_pending_deltas_per_turn_and_kind(
     writer_harness: WriterHarness,
 ) -> None:
     run = await writer_harness.open_run()
@@ -237,7 +237,7 @@ async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(
 
 
 @ON_BOTH_DATABASES
-async def test_numbers_go_on_where_a_former_owner_stopped(writer_harness: WriterHarness) -> None:
+async def test_event_numbers_continue_after_lease_changes_owner(writer_harness: WriterHarness) -> None:
     first = await writer_harness.open_run()
     await first.append_events([turn_started(), text_delta("a")])
     await writer_harness.event_writer.flush_events()
@@ -250,8 +250,8 @@ async def test_numbers_go_on_where_a_former_owner_stopped(writer_harness: Writer
     assert [event.seq for event in await writer_harness.read_events(first.lease.run)] == [1, 2, 3, 4]
 
 
-@pytest.mark.usefixtures("unhurried")
-async def test_the_first_words_of_a_turn_do_not_wait_and_the_others_wait_for_each_other(
+@pytest.mark.usefixtures("urgent_writes_only")
+async def test_first_delta_of_turn_is_written_at_once_and_later_ones_are_batched(
     database: Database,
 ) -> None:
     async with running_writer(database) as desk:
@@ -276,7 +276,7 @@ async def test_the_first_words_of_a_turn_do_not_wait_and_the_others_wait_for_eac
     ]
 
 
-async def test_after_a_long_time_away_words_do_not_wait_as_long_again(
+async def test_write_gap_stays_bounded_after_long_pause(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(0, 10**9, 3600))
@@ -290,7 +290,7 @@ async def test_after_a_long_time_away_words_do_not_wait_as_long_again(
 
 
 @ON_BOTH_DATABASES
-async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(writer_harness: WriterHarness) -> None:
+async def test_commit_stores_turn_with_its_number_and_event(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
     turns = [make_answer(run.lease, "Round.", participant=who) for who in ("alpha", "beta", "gamma")]
     for turn in turns:
@@ -310,7 +310,7 @@ async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(writer_harne
 
 
 @ON_BOTH_DATABASES
-async def test_who_stops_waiting_disturbs_nobody(writer_harness: WriterHarness) -> None:
+async def test_cancelled_commit_does_not_disturb_others(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
     writer_harness.events.is_available.clear()
     impatient = asyncio.create_task(run.commit(turn_ended(), make_answer(run.lease)))
@@ -326,7 +326,7 @@ async def test_who_stops_waiting_disturbs_nobody(writer_harness: WriterHarness) 
 
 
 @ON_BOTH_DATABASES
-async def test_a_run_ends_once_and_with_all_that_was_said(writer_harness: WriterHarness) -> None:
+async def test_end_run_writes_pending_events_and_final_status(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
     await run.append_events([text_delta("Round.")])
     await run.end_run(RunEnded(status="completed"))
@@ -339,7 +339,7 @@ async def test_a_run_ends_once_and_with_all_that_was_said(writer_harness: Writer
 
 
 @ON_BOTH_DATABASES
-async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(
+async def test_fenced_writer_writes_nothing_and_is_notified(
     writer_harness: WriterHarness,
 ) -> None:
     old, other = await writer_harness.open_run(), await writer_harness.open_run()
@@ -368,8 +368,8 @@ async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(
     await asyncio.gather(keeping, ending, return_exceptions=True)
 
 
-@pytest.mark.usefixtures("hasty")
-async def test_29_what_was_written_before_the_connection_broke_is_there_once(database: Database) -> None:
+@pytest.mark.usefixtures("fast_retries")
+async def test_write_is_not_duplicated_when_connection_breaks_after_commit(database: Database) -> None:
     async with running_writer(database) as desk:
         run = await desk.open_run()
         desk.events.lost_replies = 3
@@ -404,8 +404,8 @@ async def assert_stored(writer_harness: WriterHarness, event_buffer: RunEventBuf
     assert message.content == full_text
 
 
-@pytest.mark.usefixtures("hasty")
-async def test_30_while_a_file_is_locked_whoever_speaks_waits_and_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fast_retries")
+async def test_events_wait_and_are_not_lost_while_sqlite_file_is_locked(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database, running_writer(database) as desk:
         runs = [await desk.open_run() for _ in range(3)]
         speaking = asyncio.gather(*(write_turn(run, 60) for run in runs))
@@ -419,8 +419,8 @@ async def test_30_while_a_file_is_locked_whoever_speaks_waits_and_loses_nothing(
             await assert_stored(desk, run, said)
 
 
-@pytest.mark.usefixtures("hasty")
-async def test_29_when_postgres_breaks_off_all_connections_nothing_is_lost_or_doubled(
+@pytest.mark.usefixtures("fast_retries")
+async def test_events_are_neither_lost_nor_duplicated_when_postgres_drops_connections(
     tmp_path: Path,
 ) -> None:
     async with open_migrated_database("postgres", tmp_path) as database, running_writer(database) as desk:
@@ -440,7 +440,7 @@ async def test_29_when_postgres_breaks_off_all_connections_nothing_is_lost_or_do
 
 
 @ON_BOTH_DATABASES
-async def test_whoever_speaks_faster_than_it_can_be_written_waits(
+async def test_append_events_blocks_when_too_many_events_are_pending(
     writer_harness: WriterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most, speakers, each = 10, 4, 50
@@ -473,7 +473,7 @@ async def test_whoever_speaks_faster_than_it_can_be_written_waits(
 
 
 @ON_BOTH_DATABASES
-async def test_readers_see_an_event_when_it_is_written_and_not_before(writer_harness: WriterHarness) -> None:
+async def test_subscribers_receive_event_only_after_it_is_written(writer_harness: WriterHarness) -> None:
     run = await writer_harness.open_run()
     feed = writer_harness.event_writer._event_hub.subscribe(run.lease.run, 0)
     assert await asyncio.wait_for(_received_seqs(feed, writer_harness, run), 60) == [1, 2, 3]
@@ -495,9 +495,9 @@ async def _received_seqs(
     return numbers
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("urgent_writes_only")
 @pytest.mark.parametrize("steps", range(6))
-async def test_it_ends_when_it_is_told_to_whatever_it_is_about_to_do(database: Database, steps: int) -> None:
+async def test_write_forever_stops_when_cancelled_at_any_step(database: Database, steps: int) -> None:
     async with running_writer(database) as desk:
         run = await desk.open_run()
         await run.append_events([text_delta("first")])

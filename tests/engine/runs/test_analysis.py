@@ -15,16 +15,16 @@ from moot.types.chunks import Usage
 from moot.types.errors import MissingKey
 from moot.types.events import Agreed, AnalysisResult, BallotCast, LedgerMade, Notice, SummaryMade
 from moot.types.participants import make_participants
-from tests.api import debating
-from tests.engine.tables import QUESTION, RecordingProvider, TableHarness
 from tests.engine.turns.test_runner import stored_turn
+from tests.support import debate_scripts
+from tests.support.table_harness import QUESTION, RecordingProvider, TableHarness
 
 MESSAGES = [
     QUESTION,
-    stored_turn("alpha", debating.YES, "initial"),
-    stored_turn("beta", debating.NO, "initial"),
-    stored_turn("gamma", debating.PERHAPS, "initial"),
-    stored_turn("gamma", debating.CHANGED_TO_YES, "debate"),
+    stored_turn("alpha", debate_scripts.YES, "initial"),
+    stored_turn("beta", debate_scripts.NO, "initial"),
+    stored_turn("gamma", debate_scripts.PERHAPS, "initial"),
+    stored_turn("gamma", debate_scripts.CHANGED_TO_YES, "debate"),
 ]
 PARTICIPANTS = make_participants(("yes",) * 3)
 TASK_BUILDERS: dict[CallPurpose, BuildTask] = {
@@ -43,7 +43,7 @@ class PricedProvider(RecordingProvider):
 
 
 def create_debate(script: Script | None = None, **more: object) -> TableHarness:
-    provider = PricedProvider({"yes": script or debating.DEBATER_SCRIPTS["yes"]})
+    provider = PricedProvider({"yes": script or debate_scripts.DEBATER_SCRIPTS["yes"]})
     return TableHarness("debate", "yes", "yes", "yes", said=MESSAGES, provider=provider, **more)  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ async def run_analysis(harness: TableHarness, purpose: CallPurpose) -> AnalysisR
     ("purpose", "kind"),
     [("gate", Agreed), ("summary", SummaryMade), ("ledger", LedgerMade), ("ranking", BallotCast)],
 )
-async def test_what_was_found_is_kept_with_its_price(purpose: CallPurpose, kind: type) -> None:
+async def test_analysis_result_is_stored_with_its_cost(purpose: CallPurpose, kind: type) -> None:
     table = create_debate()
     told = await run_analysis(table, purpose)
     (found,) = table.transcript.analysis_results
@@ -72,7 +72,7 @@ async def test_what_was_found_is_kept_with_its_price(purpose: CallPurpose, kind:
 
 
 @pytest.mark.parametrize("purpose", TASK_BUILDERS)
-async def test_the_same_is_not_asked_twice(purpose: CallPurpose) -> None:
+async def test_analysis_of_same_messages_is_not_requested_twice(purpose: CallPurpose) -> None:
     table = create_debate()
     first = await run_analysis(table, purpose)
     assert first is not None
@@ -80,16 +80,16 @@ async def test_the_same_is_not_asked_twice(purpose: CallPurpose) -> None:
     assert len(table.provider.requests) == len(table.transcript.charges) == len(table.transcript.events) == 1
 
 
-async def test_when_more_was_said_it_is_asked_anew() -> None:
+async def test_analysis_is_requested_again_when_messages_were_added() -> None:
     table = create_debate()
     await run_analysis(table, "summary")
-    table.transcript.messages.append(stored_turn("alpha", debating.STILL_YES, "debate"))
+    table.transcript.messages.append(stored_turn("alpha", debate_scripts.STILL_YES, "debate"))
     await run_analysis(table, "summary")
     assert len(table.provider.requests) == 2
     assert len({found.basis for found in table.transcript.analysis_results}) == 2
 
 
-async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_told_of() -> None:
+async def test_unusable_answer_is_requested_again_with_reason_then_reported() -> None:
     table = create_debate(Script(answer="I would rather not."))
     assert await run_analysis(table, "summary") is None
     (notice,) = table.transcript.events
@@ -107,7 +107,7 @@ async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_t
 @pytest.mark.parametrize(
     ("purpose", "words"), [("gate", "word on whether the answers agree"), ("ranking", "ballot")]
 )
-async def test_what_is_missing_is_named_in_plain_words(purpose: CallPurpose, words: str) -> None:
+async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: str) -> None:
     table = create_debate(Script(answer="I would rather not."))
     assert await run_analysis(table, purpose) is None
     (notice,) = table.transcript.events
@@ -115,17 +115,17 @@ async def test_what_is_missing_is_named_in_plain_words(purpose: CallPurpose, wor
     assert notice.message.startswith(f"There is no {words} from yes. ")
 
 
-async def test_a_form_in_which_somebody_is_missing_is_asked_for_again() -> None:
-    answers = {name: value for name, value in debating.SUMMARY.items() if name != "p3"}
+async def test_answer_with_missing_participant_is_requested_again() -> None:
+    answers = {name: value for name, value in debate_scripts.SUMMARY.items() if name != "p3"}
     table = create_debate(
-        Script(answer=json.dumps(answers), when={"cannot be used": json.dumps(debating.SUMMARY)})
+        Script(answer=json.dumps(answers), when={"cannot be used": json.dumps(debate_scripts.SUMMARY)})
     )
     assert await run_analysis(table, "summary") is not None
     assert len(table.provider.requests) == 2
     assert "missing required field `p3`" in table.sent_messages[1][-1][-1]
 
 
-async def test_a_call_that_fails_is_told_of_and_charged() -> None:
+async def test_failed_analysis_call_is_reported_and_charged() -> None:
     table = create_debate(Script(answer="I would rather not.", fault="reset", chunk=2))
     assert await run_analysis(table, "ledger") is None
     (notice,) = table.transcript.events
@@ -135,7 +135,7 @@ async def test_a_call_that_fails_is_told_of_and_charged() -> None:
     assert (charge.purpose, charge.usage.output > 0) == ("ledger", True)
 
 
-async def test_without_a_key_nobody_is_asked_and_nothing_is_paid() -> None:
+async def test_analysis_without_key_makes_no_call_and_no_charge() -> None:
     table = create_debate(refused={"alpha": MissingKey("No key: store one.")})
     assert await run_analysis(table, "summary") is None
     (notice,) = table.transcript.events
@@ -144,7 +144,7 @@ async def test_without_a_key_nobody_is_asked_and_nothing_is_paid() -> None:
     assert (table.sent_messages, table.transcript.charges) == ([], [])
 
 
-async def test_nothing_is_asked_when_the_run_is_to_end() -> None:
+async def test_analysis_makes_no_call_when_run_is_stopped() -> None:
     table = create_debate()
     table.stop.request_stop()
     assert await run_analysis(table, "summary") is None

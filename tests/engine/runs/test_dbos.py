@@ -14,8 +14,8 @@ from moot.engine.runs.dbos import DbosBackend
 from moot.store.database import Database
 from moot.store.schema import worker
 from moot.types.errors import DatabaseUnavailable
-from tests.databases import open_migrated_database
-from tests.store.running import OTHER_WORKER, WORKER, prepare_leased_run
+from tests.support.databases import open_migrated_database
+from tests.support.runs import OTHER_WORKER, WORKER, prepare_leased_run
 
 INSERT_WORKFLOW = (
     "INSERT INTO dbos.workflow_status (workflow_uuid, status, executor_id) VALUES (:id, :status, :worker)"
@@ -32,7 +32,7 @@ def table_names(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
-async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(
+async def test_prepare_dbos_database_creates_file_beside_database_in_wal_mode(
     sqlite_database: Database,
 ) -> None:
     await books.prepare_dbos_database(dbos, sqlite_database)
@@ -42,7 +42,7 @@ async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-async def test_books_that_are_there_are_kept(sqlite_database: Database) -> None:
+async def test_prepare_dbos_database_keeps_existing_file(sqlite_database: Database) -> None:
     await books.prepare_dbos_database(dbos, sqlite_database)
     with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection, connection:
         connection.execute("CREATE TABLE ours (id)")
@@ -50,7 +50,7 @@ async def test_books_that_are_there_are_kept(sqlite_database: Database) -> None:
     assert "ours" in table_names(books.dbos_file_path(sqlite_database))
 
 
-async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
+async def test_prepare_dbos_database_recreates_file_with_interrupted_migration(
     sqlite_database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(sqlite3.connect(books.dbos_file_path(sqlite_database))) as connection:
@@ -61,7 +61,7 @@ async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
     assert "begun anew" in caplog.text
 
 
-async def test_a_step_returns_what_was_done_in_it(sqlite_database: Database) -> None:
+async def test_run_step_returns_result_of_its_body(sqlite_database: Database) -> None:
     came: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
 
     async def part() -> str:
@@ -78,7 +78,7 @@ async def test_a_step_returns_what_was_done_in_it(sqlite_database: Database) -> 
         await opened.close()
 
 
-async def test_what_is_no_database_at_all_is_begun_anew(sqlite_database: Database) -> None:
+async def test_prepare_dbos_database_replaces_file_that_is_not_a_database(sqlite_database: Database) -> None:
     books.dbos_file_path(sqlite_database).write_bytes(
         b"not a database, but long enough to be taken for one" * 20
     )
@@ -86,7 +86,7 @@ async def test_what_is_no_database_at_all_is_begun_anew(sqlite_database: Databas
     assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
 
 
-async def test_postgres_is_waited_for(
+async def test_prepare_dbos_database_retries_until_postgres_is_reachable(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(books, "RETRY_SECONDS", 0.0)
@@ -121,7 +121,7 @@ class FakeDbos:
         return self._remaining
 
 
-async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
+async def test_recover_worker_raises_until_all_workflows_are_recovered() -> None:
     await DbosBackend(done := FakeDbos(), ignore_run).recover_worker(WORKER)
     assert done.recovered_workers == [WORKER]
     with pytest.raises(DatabaseUnavailable, match="could be taken over yet"):
@@ -134,7 +134,7 @@ async def ignore_run(_run: str, _revision: int) -> None:
     """Do nothing for a run."""
 
 
-async def test_strangers_are_those_who_have_runs_and_are_no_workers(tmp_path: Path) -> None:
+async def test_unregistered_workers_are_executors_with_pending_runs(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         await books.prepare_dbos_database(dbos, database)
         await prepare_leased_run(database)

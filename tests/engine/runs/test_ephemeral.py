@@ -25,7 +25,7 @@ from moot.types.events import Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.requests import File, assistant_message, user_message
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ async def run_pending_tasks() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_is_told_is_read_in_its_order_and_to_its_end(memory_stream: MemoryStream[int]) -> None:
+async def test_memory_stream_delivers_all_batches_in_order_to_end(memory_stream: MemoryStream[int]) -> None:
     telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
     read = [number async for some in memory_stream.receive_batches() for number in some]
     await telling
     assert read == list(range(3 * MAX_QUEUED_BATCHES))
 
 
-async def test_a_reader_that_waits_looks_up_now_and_then(
+async def test_memory_stream_sends_heartbeat_to_waiting_reader(
     memory_stream: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
@@ -63,7 +63,7 @@ async def test_a_reader_that_waits_looks_up_now_and_then(
         assert [1] in [await anext(reading), await anext(reading)], "and misses nothing"
 
 
-async def test_who_tells_waits_for_a_slow_reader(memory_stream: MemoryStream[int]) -> None:
+async def test_memory_stream_blocks_sender_when_queue_is_full(memory_stream: MemoryStream[int]) -> None:
     telling = asyncio.create_task(send_all(memory_stream, *range(MAX_QUEUED_BATCHES + 1)))
     await run_pending_tasks()
     assert memory_stream._queue.qsize() == MAX_QUEUED_BATCHES
@@ -76,7 +76,9 @@ async def test_who_tells_waits_for_a_slow_reader(memory_stream: MemoryStream[int
         await telling
 
 
-async def test_nobody_waits_for_a_reader_that_has_left(memory_stream: MemoryStream[int]) -> None:
+async def test_memory_stream_does_not_block_sender_after_reader_left(
+    memory_stream: MemoryStream[int],
+) -> None:
     telling = asyncio.create_task(send_all(memory_stream, *range(3 * MAX_QUEUED_BATCHES)))
     async with aclosing(memory_stream.receive_batches()) as reading:
         await anext(reading)
@@ -85,7 +87,7 @@ async def test_nobody_waits_for_a_reader_that_has_left(memory_stream: MemoryStre
     assert memory_stream._queue.qsize() <= 1
 
 
-async def test_it_is_over_when_all_was_read(memory_stream: MemoryStream[int]) -> None:
+async def test_send_end_waits_until_everything_was_read(memory_stream: MemoryStream[int]) -> None:
     telling = asyncio.create_task(send_all(memory_stream, 1))
     async with aclosing(memory_stream.receive_batches()) as reading:
         assert await anext(reading) == [1]
@@ -96,7 +98,7 @@ async def test_it_is_over_when_all_was_read(memory_stream: MemoryStream[int]) ->
     await telling
 
 
-async def test_a_reader_does_not_wait_for_who_was_lost(
+async def test_receive_batches_ends_when_sender_was_lost(
     memory_stream: MemoryStream[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
@@ -138,7 +140,7 @@ async def wait_until_finished(ephemeral_runs: EphemeralRuns) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
+async def test_stream_sends_events_as_they_come_and_records_charges_per_turn() -> None:
     sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
     heard: list[Event] = [
         e async for some in sittings.stream(make_ephemeral_run("echo", "echo"), till) for e in some
@@ -149,7 +151,7 @@ async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
     await wait_until_finished(sittings)
 
 
-async def test_what_was_said_before_is_told() -> None:
+async def test_stream_includes_earlier_messages_in_prompt() -> None:
     provider = RecordingProvider({})
     said = (
         Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", number=1),
@@ -171,7 +173,7 @@ async def test_what_was_said_before_is_told() -> None:
     assert asked.messages == (user_message("One?"), assistant_message("Yes."), user_message("Why?"))
 
 
-async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
+async def test_stream_stops_run_and_records_charges_when_reader_leaves() -> None:
     sittings, till = EphemeralRuns(MODEL_CALLER), FakeBudgetGuard()
     async with asyncio.timeout(60), aclosing(sittings.stream(make_ephemeral_run("endless"), till)) as told:
         async for some in told:
@@ -181,7 +183,7 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
     assert len(till.charges) == 1
 
 
-async def test_it_can_be_stopped_and_read_to_its_end() -> None:
+async def test_stopped_run_streams_to_its_end() -> None:
     stop = StopSignal()
     turns: list[str] = []
     async for some in EphemeralRuns(MODEL_CALLER).stream(make_ephemeral_run("endless"), stop=stop):
@@ -191,7 +193,7 @@ async def test_it_can_be_stopped_and_read_to_its_end() -> None:
     assert turns == ["stopped"]
 
 
-async def test_where_nothing_is_left_it_does_not_begin() -> None:
+async def test_stream_makes_no_call_when_budget_is_spent() -> None:
     provider = RecordingProvider({})
     with pytest.raises(OverBudget):
         async for _ in EphemeralRuns(MODEL_CALLER).stream(
@@ -201,7 +203,7 @@ async def test_where_nothing_is_left_it_does_not_begin() -> None:
     assert provider.requests == []
 
 
-async def test_when_all_end_readers_are_told() -> None:
+async def test_close_ends_streams_with_stopped_run() -> None:
     sittings = EphemeralRuns(MODEL_CALLER)
     last: list[Event] = []
     async with asyncio.timeout(60):
@@ -214,7 +216,7 @@ async def test_when_all_end_readers_are_told() -> None:
     assert last[-1].status == "stopped"
 
 
-def test_a_file_that_somebody_cannot_read_is_refused_before_anybody_is_asked() -> None:
+def test_check_files_rejects_file_that_a_participant_cannot_read() -> None:
     def model(*kinds: str) -> MagicMock:
         resolved = MagicMock()
         resolved.name = "lab/model"

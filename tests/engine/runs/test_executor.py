@@ -14,14 +14,14 @@ from moot.types.discussions import LIVE_STATUSES
 from moot.types.errors import DatabaseUnavailable
 from moot.types.events import Notice, RunStarted, TextDelta, TurnEnded
 from moot.types.requests import File
-from tests.engine.works import RunHarness
-from tests.store.people import ANNA
-from tests.store.running import lease_run, make_answer
+from tests.support.accounts import ANNA
+from tests.support.run_harness import RunHarness
+from tests.support.runs import lease_run, make_answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(run_harness: RunHarness) -> None:
+async def test_stored_turn_is_not_called_again_after_crash(run_harness: RunHarness) -> None:
     asked = len(run_harness.provider.requests)
     run = await run_harness.create_run()
     before = await lease_run(run_harness.database, run.id)
@@ -35,7 +35,7 @@ async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(run_harnes
 
 
 @pytest.mark.parametrize("crashes", [1, 2])
-async def test_a_turn_that_a_crash_cut_off_is_spoken_again(run_harness: RunHarness, crashes: int) -> None:
+async def test_interrupted_turn_is_called_again_after_crash(run_harness: RunHarness, crashes: int) -> None:
     run = await run_harness.create_run()
     for _ in range(crashes):
         await run_harness.interrupt_run(run, "Half a")
@@ -48,7 +48,9 @@ async def test_a_turn_that_a_crash_cut_off_is_spoken_again(run_harness: RunHarne
     assert len([event for event in events if isinstance(event, TurnEnded)]) == 1
 
 
-async def test_where_a_stop_came_before_it_could_go_on_what_was_seen_is_kept(run_harness: RunHarness) -> None:
+async def test_interrupted_turn_is_stored_as_seen_when_run_is_stopped_before_resuming(
+    run_harness: RunHarness,
+) -> None:
     asked = len(run_harness.provider.requests)
     run = await run_harness.create_run()
     await run_harness.interrupt_run(run, "Half a")
@@ -59,7 +61,9 @@ async def test_where_a_stop_came_before_it_could_go_on_what_was_seen_is_kept(run
     assert len(run_harness.provider.requests) == asked
 
 
-async def test_a_participant_that_is_stopped_then_keeps_it_too(run_harness: RunHarness) -> None:
+async def test_interrupted_turn_is_stored_as_seen_when_participant_is_stopped(
+    run_harness: RunHarness,
+) -> None:
     run = await run_harness.create_run()
     await run_harness.interrupt_run(run, "Half a")
     await Runs(run_harness.database).request_stop(ANNA, run.id, "alpha")
@@ -68,7 +72,7 @@ async def test_a_participant_that_is_stopped_then_keeps_it_too(run_harness: RunH
     assert await run_harness.read_answers(run) == [("stopped", "Half a")]
 
 
-async def test_a_run_that_is_told_of_a_stop_ends_with_what_was_said(run_harness: RunHarness) -> None:
+async def test_stop_command_ends_run_with_text_so_far(run_harness: RunHarness) -> None:
     run_harness.database.subscribe("moot_control", run_harness.run_manager.on_command)
     run = await run_harness.create_run("scripted/forever")
     run_harness.run_manager.start_run(run.id)
@@ -79,7 +83,7 @@ async def test_a_run_that_is_told_of_a_stop_ends_with_what_was_said(run_harness:
     assert words.startswith("On and")
 
 
-async def test_a_run_that_was_taken_up_too_often_is_given_up(run_harness: RunHarness) -> None:
+async def test_run_fails_after_max_executions(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
     await run_harness.interrupt_run(run, "Half a")
     async with run_harness.database.write() as connection:
@@ -93,7 +97,7 @@ async def test_a_run_that_was_taken_up_too_often_is_given_up(run_harness: RunHar
     ]
 
 
-async def test_a_mistake_of_ours_ends_the_run_with_words(run_harness: RunHarness) -> None:
+async def test_internal_error_fails_run_with_notice(run_harness: RunHarness) -> None:
     run_harness.pending_errors = [ZeroDivisionError()]
     run = await run_harness.create_run()
     run_harness.run_manager.start_run(run.id)
@@ -102,7 +106,7 @@ async def test_a_mistake_of_ours_ends_the_run_with_words(run_harness: RunHarness
     assert "mistake in Moot" in notice.message
 
 
-async def test_a_mistake_of_ours_leaves_no_turn_without_an_end(
+async def test_internal_error_leaves_no_turn_open(
     run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -115,7 +119,7 @@ async def test_a_mistake_of_ours_leaves_no_turn_without_an_end(
     assert await run_harness.read_answers(run) == [("partial", "Why?")]
 
 
-async def test_a_log_that_cannot_be_read_ends_the_run_with_words_too(run_harness: RunHarness) -> None:
+async def test_unreadable_event_log_fails_run(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
     await run_harness.interrupt_run(run, "Half a")
     async with run_harness.database.write() as connection:
@@ -127,14 +131,14 @@ async def test_a_log_that_cannot_be_read_ends_the_run_with_words_too(run_harness
     assert status == "failed"
 
 
-async def test_while_the_database_is_away_a_run_waits(run_harness: RunHarness) -> None:
+async def test_run_waits_while_database_is_unavailable(run_harness: RunHarness) -> None:
     run_harness.pending_errors = [DatabaseUnavailable("Not now."), DatabaseUnavailable("Not now.")]
     run = await run_harness.create_run()
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
 
 
-async def test_a_new_run_waits_for_the_one_that_it_interrupts(run_harness: RunHarness) -> None:
+async def test_new_run_waits_for_the_run_it_interrupts(run_harness: RunHarness) -> None:
     old, new = await run_harness.start_two_runs()
     assert await run_harness.read_events(new) == []
     assert await run_harness.stop_run(old) == "stopped"
@@ -142,13 +146,13 @@ async def test_a_new_run_waits_for_the_one_that_it_interrupts(run_harness: RunHa
     assert await run_harness.stop_run(new) == "stopped"
 
 
-async def test_a_run_that_waits_for_another_hears_that_it_is_to_stop(run_harness: RunHarness) -> None:
+async def test_run_waiting_for_earlier_run_can_be_stopped(run_harness: RunHarness) -> None:
     old, new = await run_harness.start_two_runs()
     assert await run_harness.stop_run(new) == "stopped"
     assert await run_harness.stop_run(old) == "stopped"
 
 
-async def test_participants_are_given_the_files_of_all_that_they_see(run_harness: RunHarness) -> None:
+async def test_participants_receive_files_of_visible_messages(run_harness: RunHarness) -> None:
     files = Files(run_harness.database)
     notes = await files.store_file(ANNA, ANNA, "notes.txt", "text/plain", "1", b"Tables have no head.")
     cat = await files.store_file(ANNA, ANNA, "cat.png", "image/png", "2", b"\x89PNG")

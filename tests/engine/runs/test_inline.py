@@ -17,7 +17,7 @@ from moot.types.model_info import Profile
 from moot.types.participants import Participant, make_participants
 from moot.types.requests import File, ModelMessage, assistant_message, user_message
 from moot.types.run_plan import RunPlan
-from tests.engine.tables import RecordingProvider
+from tests.support.table_harness import RecordingProvider
 
 QUESTION = user_message("What is a moot?")
 
@@ -58,7 +58,7 @@ def final_status(events: list[Event]) -> str:
     return events[-1].status if isinstance(events[-1], RunEnded) else "not ended"
 
 
-async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
+async def test_parallel_turns_interleave_and_event_numbers_have_no_gaps() -> None:
     events = await run_question("steady", "steady", "echo")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     speakers = [event.participant for event in events if isinstance(event, TextDelta)]
@@ -66,17 +66,17 @@ async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
     assert turn_statuses(events) == {"alpha": "completed", "beta": "completed", "gamma": "completed"}
 
 
-async def test_one_failing_lane_never_hurts_another() -> None:
+async def test_failed_lane_does_not_affect_other_lanes() -> None:
     events = await run_question("unauthorized", "echo", "reset")
     assert turn_statuses(events) == {"alpha": "failed", "beta": "completed", "gamma": "partial"}
     assert final_status(events) == "completed"
 
 
-async def test_a_run_fails_only_when_all_failed() -> None:
+async def test_run_fails_only_when_all_participants_failed() -> None:
     assert final_status(await run_question("unauthorized", "forbidden")) == "failed"
 
 
-async def test_a_stop_ends_all_and_keeps_what_came() -> None:
+async def test_stop_ends_all_turns_and_keeps_text_so_far() -> None:
     stop = StopSignal()
 
     def stopping(events: list[Event]) -> None:
@@ -94,7 +94,7 @@ async def test_a_stop_ends_all_and_keeps_what_came() -> None:
     )
 
 
-async def test_every_turn_ends_once_and_after_all_it_said() -> None:
+async def test_every_turn_ends_once_and_after_its_text() -> None:
     events = await run_question("steady", "flaky", "unauthorized", mode="consensus")
     turns = [(e.round, e.participant) for e in events if isinstance(e, TurnEnded)]
     assert turns == [(round_, who) for round_ in range(2) for who in ("alpha", "beta", "gamma")]
@@ -106,7 +106,7 @@ async def test_every_turn_ends_once_and_after_all_it_said() -> None:
             ended.add((event.round, event.participant))
 
 
-async def test_a_question_is_sent_as_it_was_put() -> None:
+async def test_question_is_sent_unchanged() -> None:
     provider = RecordingProvider({})
     asked = build_question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
     await run_question("echo", "echo", message=asked, provider=provider)
@@ -114,7 +114,7 @@ async def test_a_question_is_sent_as_it_was_put() -> None:
     assert {request.system for request in provider.requests} == {""}
 
 
-async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
+async def test_later_rounds_keep_material_with_the_question() -> None:
     provider = RecordingProvider({})
     asked = build_question("What is it?", "one\ntwo")
     await run_question("echo", "echo", mode="consensus", message=asked, provider=provider)
@@ -128,11 +128,11 @@ def _message_text(message: ModelMessage) -> str:
 
 
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
-async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
+async def test_single_model_completes_in_any_mode(mode: str) -> None:
     assert final_status(await run_question("echo", mode=mode)) == "completed"
 
 
-async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> None:
+async def test_first_participant_answers_plainly_when_no_advisor_is_active() -> None:
     provider = RecordingProvider({"any": Script(answer="Four.")})
     who = Participant("alpha", "Alpha", "any", active=False)
     plan = RunPlan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
@@ -146,7 +146,7 @@ async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> No
     assert (asked.system, asked.messages) == ("", (user_message("Two and two?"),))
 
 
-async def test_an_advisor_is_told_when_it_was_asked_and_no_more_than_its_model_can_hold() -> None:
+async def test_advisor_prompt_has_time_of_question_and_fits_context_window() -> None:
     provider = SmallContextProvider({})
     await run_question(
         "echo", mode="advisors", provider=provider, message=build_question("What now?", "word " * 9000)
@@ -169,7 +169,7 @@ class SmallContextProvider(RecordingProvider):
         return Profile(context=2048)
 
 
-async def test_events_are_numbered_without_gaps_and_stamped() -> None:
+async def test_run_log_numbers_events_without_gaps_and_adds_times() -> None:
     read: list[Event] = []
 
     def reader(events: Sequence[Event]) -> None:
@@ -184,7 +184,7 @@ async def test_events_are_numbered_without_gaps_and_stamped() -> None:
     assert [event.at for event in read] == sorted(event.at for event in read)
 
 
-async def test_a_reader_that_takes_its_time_is_waited_for() -> None:
+async def test_run_log_waits_for_slow_reader() -> None:
     read: list[Event] = []
 
     async def reader(events: Sequence[Event]) -> None:

@@ -14,19 +14,19 @@ from moot.store.database import Database
 from moot.store.runs.runs import Runs
 from moot.store.schema import worker
 from moot.types.events import TextDelta
-from tests.databases import DATABASE_KINDS
-from tests.engine.works import RunHarness
-from tests.postgres import postgres_server_url
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
-from tests.store.running import OTHER_WORKER, WORKER
+from tests.support.databases import DATABASE_KINDS
+from tests.support.postgres import postgres_server_url
+from tests.support.run_harness import RunHarness
+from tests.support.runs import OTHER_WORKER, WORKER
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.parametrize("works", DATABASE_KINDS, indirect=True),
+    pytest.mark.parametrize("run_harness", DATABASE_KINDS, indirect=True),
 ]
 
 
-async def test_a_run_is_executed_to_its_end_and_told_of(run_harness: RunHarness) -> None:
+async def test_started_run_completes_and_calls_on_run_ended(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
     run_harness.run_manager.start_run(run.id)
     assert await run_harness.wait_for_end(run) == "completed"
@@ -38,7 +38,7 @@ async def test_a_run_is_executed_to_its_end_and_told_of(run_harness: RunHarness)
     assert [turn.content for turn in turns] == ["Why?"]
 
 
-async def test_started_twice_it_runs_once(run_harness: RunHarness) -> None:
+async def test_run_started_twice_executes_once(run_harness: RunHarness) -> None:
     before = len(run_harness.provider.requests)
     run = await run_harness.create_run()
     run_harness.run_manager.start_run(run.id)
@@ -60,7 +60,7 @@ async def execute_on_dbos(database: Database, statement: str) -> None:
         file.execute(statement)
 
 
-async def test_a_step_that_cannot_be_noted_is_done_all_the_same(run_harness: RunHarness) -> None:
+async def test_run_completes_when_step_cannot_be_recorded(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
     await execute_on_dbos(run_harness.database, "ALTER TABLE operation_outputs RENAME TO elsewhere")
     try:
@@ -71,7 +71,7 @@ async def test_a_step_that_cannot_be_noted_is_done_all_the_same(run_harness: Run
     assert await run_harness.read_answers(run) == [("completed", "Why?")]
 
 
-async def test_a_run_begins_as_soon_as_it_can_be_noted(run_harness: RunHarness) -> None:
+async def test_run_starts_as_soon_as_workflow_can_be_recorded(run_harness: RunHarness) -> None:
     await wait_until(lambda: not run_harness.run_manager.executions)
     run = await run_harness.create_run()
     await execute_on_dbos(run_harness.database, "ALTER TABLE workflow_status RENAME TO elsewhere")
@@ -84,7 +84,7 @@ async def test_a_run_begins_as_soon_as_it_can_be_noted(run_harness: RunHarness) 
     assert await run_harness.wait_for_end(run) == "completed"
 
 
-async def test_what_a_dead_worker_had_not_begun_is_begun(run_harness: RunHarness) -> None:
+async def test_take_over_starts_unstarted_runs_of_dead_worker(run_harness: RunHarness) -> None:
     run = await run_harness.create_run(worker=OTHER_WORKER)
     await run_harness.run_manager.take_over(OTHER_WORKER)
     assert await run_harness.wait_for_end(run) == "completed"
@@ -101,7 +101,7 @@ async def wait_until_recorded(run_harness: RunHarness, run: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_nobody_has_is_adopted(run_harness: RunHarness) -> None:
+async def test_poll_unregistered_workers_takes_over_orphaned_run(run_harness: RunHarness) -> None:
     """A worker that was taken over takes a run up once more, and dies when all have forgotten it."""
     require_postgres(run_harness)
     run = await run_harness.create_run()
@@ -122,14 +122,14 @@ async def test_what_nobody_has_is_adopted(run_harness: RunHarness) -> None:
     looking.cancel()
 
 
-async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(run_harness: RunHarness) -> None:
+async def test_poll_unstarted_runs_finds_stored_run(run_harness: RunHarness) -> None:
     run = await run_harness.create_run()
     looking = asyncio.create_task(run_harness.run_manager.poll_unstarted_runs(0.05))
     assert await run_harness.wait_for_end(run) == "completed"
     looking.cancel()
 
 
-async def test_run_does_not_begin_after_begin_no_more(
+async def test_run_does_not_start_after_stop_accepting_runs(
     run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits, goes_on = asyncio.Event(), asyncio.Event()
@@ -161,7 +161,7 @@ async def test_run_does_not_begin_after_begin_no_more(
     assert await run_harness.wait_for_end(after) == "completed"
 
 
-async def test_a_run_goes_on_when_postgres_ends_all_connections(run_harness: RunHarness) -> None:
+async def test_run_continues_when_postgres_drops_all_connections(run_harness: RunHarness) -> None:
     require_postgres(run_harness)
     run = await run_harness.create_run("scripted/forever")
     run_harness.run_manager.start_run(run.id)
@@ -176,7 +176,7 @@ async def test_a_run_goes_on_when_postgres_ends_all_connections(run_harness: Run
     assert await run_harness.read_answers(run) == [("stopped", seen)]
 
 
-async def test_a_worker_that_was_taken_over_does_not_say_that_its_run_is_over(
+async def test_worker_that_was_taken_over_does_not_finish_workflow(
     run_harness: RunHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last test of this file: after it, the worker of all tests is no more."""

@@ -52,7 +52,7 @@ def turn_ended(turn_fields: dict[str, object]) -> Event:
     )
 
 
-def test_only_turns_without_an_end_are_left() -> None:
+def test_find_interrupted_turns_returns_only_turns_without_end() -> None:
     log = [
         RunStarted(participants=()),
         turn_started(ALPHA),
@@ -69,12 +69,12 @@ def test_only_turns_without_an_end_are_left() -> None:
     }
 
 
-def test_a_new_attempt_makes_the_earlier_words_void() -> None:
+def test_find_interrupted_turns_discards_text_of_earlier_attempt() -> None:
     log = [turn_started(ALPHA), text_delta(ALPHA, "Old"), turn_started(ALPHA, 2), text_delta(ALPHA, "New")]
     assert [left.answer.text for left in find_interrupted_turns(log).values()] == ["New"]
 
 
-def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
+def test_find_interrupted_turns_separates_thoughts_and_drops_retracted_text() -> None:
     log = [
         turn_started(ALPHA),
         text_delta(ALPHA, "Hm"),
@@ -89,7 +89,7 @@ def action_performed(turn_fields: dict[str, object], action: Action) -> Event:
     return ActionTaken(**turn_fields, id="act_1", action=action)  # type: ignore[arg-type]
 
 
-def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
+def test_find_interrupted_turns_keeps_actions_and_text_in_order() -> None:
     log = [
         turn_started(ALPHA),
         text_delta(ALPHA, "Look "),
@@ -109,14 +109,14 @@ def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
     assert end.usage.output > 0
 
 
-def test_a_turn_that_only_did_something_has_not_failed() -> None:
+def test_interrupted_turn_with_only_actions_is_partial() -> None:
     (left,) = find_interrupted_turns(
         [turn_started(ALPHA), action_performed(ALPHA, OpenWhiteboard())]
     ).values()
     assert (left.turn_end_event(None).status, left.turn_end_event(None).message.text) == ("partial", "")
 
 
-def test_a_new_attempt_makes_what_was_done_void() -> None:
+def test_find_interrupted_turns_discards_actions_of_earlier_attempt() -> None:
     log = [
         turn_started(ALPHA),
         action_performed(ALPHA, OpenWhiteboard()),
@@ -136,7 +136,7 @@ def test_a_new_attempt_makes_what_was_done_void() -> None:
         (None, "", "failed"),
     ],
 )
-def test_a_turn_ends_with_what_was_seen_of_it(
+def test_turn_end_event_has_visible_text_and_status_by_stop_reason(
     reason: StopReason | None, words: str, status: TurnStatus
 ) -> None:
     end = InterruptedTurn(TurnKey("alpha", "round", 1), MODEL, Answer(words)).turn_end_event(reason)
@@ -145,7 +145,7 @@ def test_a_turn_ends_with_what_was_seen_of_it(
     assert end.cost is None
 
 
-def test_its_message_says_who_spoke_to_whom() -> None:
+def test_interrupted_message_has_participant_and_visibility() -> None:
     plan = RunPlan(mode="consensus", participants=make_participants((MODEL, MODEL)), to=("alpha",))
     claim = RunLease(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
     kept = interrupted_message(
@@ -162,7 +162,7 @@ def test_its_message_says_who_spoke_to_whom() -> None:
     assert (kept.content, kept.thoughts, kept.status, kept.provider) == ("So far", "Hm", "partial", "lab")
 
 
-def test_calls_are_kept_with_the_words_before_them_and_void_with_a_new_attempt() -> None:
+def test_find_interrupted_turns_keeps_tool_calls_of_last_attempt_with_text_length() -> None:
     call = ToolCalled(**ALPHA, call_id="call_1", name="a/b", arguments="{}")  # type: ignore[arg-type]
     returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
     came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]

@@ -26,10 +26,10 @@ from moot.types.discussions import Discussion, Message, Run
 from moot.types.events import Notice, Recapped, RunStarted, TurnStarted
 from moot.types.knowledge import DiscussionSummary
 from moot.types.primitives import new_id
-from tests.engine.tables import MODEL_CALLER
-from tests.engine.works import RunHarness
-from tests.store.people import ANNA, BERT, create_discussion
-from tests.store.running import create_run, lease_run
+from tests.support.accounts import ANNA, BERT, create_discussion
+from tests.support.run_harness import RunHarness
+from tests.support.runs import create_run, lease_run
+from tests.support.table_harness import MODEL_CALLER
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -102,7 +102,7 @@ async def add_messages(run_harness: RunHarness, discussion: Discussion, message_
             await add_message(connection, ANNA, new)
 
 
-async def test_a_message_brings_what_another_discussion_came_to(run_harness: RunHarness) -> None:
+async def test_reference_adds_summary_of_other_discussion_to_prompt(run_harness: RunHarness) -> None:
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}": and legs?')
@@ -119,7 +119,7 @@ async def test_a_message_brings_what_another_discussion_came_to(run_harness: Run
     assert await count_summary_charges(run_harness, run) == 1
 
 
-async def test_what_was_sent_can_be_told_again_after_the_recap_was_made_anew(run_harness: RunHarness) -> None:
+async def test_prompt_replay_uses_original_summary_after_it_was_renewed(run_harness: RunHarness) -> None:
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, "Round?", "Round.", title=title)
     run = await execute_referring_run(run_harness, f'As in @"{title}".')
@@ -142,7 +142,7 @@ async def test_what_was_sent_can_be_told_again_after_the_recap_was_made_anew(run
         assert (await connection.execute(kept)).scalar_one() == 2
 
 
-async def test_it_is_made_once_while_it_covers_four_of_five_messages(run_harness: RunHarness) -> None:
+async def test_summary_is_reused_while_it_covers_four_of_five_messages(run_harness: RunHarness) -> None:
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, *["Round?", "Round."] * 2, title=title)
     await execute_referring_run(run_harness, f'@"{title}"')
@@ -157,7 +157,7 @@ async def test_it_is_made_once_while_it_covers_four_of_five_messages(run_harness
     assert len(summary_inputs(run_harness)) == 2
 
 
-async def test_later_messages_still_come_with_what_an_earlier_one_referred_to(
+async def test_later_messages_keep_summaries_of_earlier_references(
     run_harness: RunHarness,
 ) -> None:
     title = unique_title()
@@ -168,7 +168,7 @@ async def test_later_messages_still_come_with_what_an_earlier_one_referred_to(
     assert [len(parts[one.id]) for one in said] == [1, 0]
 
 
-async def test_the_newest_of_several_with_one_title_is_meant(run_harness: RunHarness) -> None:
+async def test_reference_resolves_to_newest_discussion_with_that_title(run_harness: RunHarness) -> None:
     title = unique_title("ÉTÉ")
     await create_discussion(run_harness.database, ANNA, "Old.", title=title)
     newest = await create_discussion(run_harness.database, ANNA, "New.", title=title.lower())
@@ -177,7 +177,7 @@ async def test_the_newest_of_several_with_one_title_is_meant(run_harness: RunHar
     assert [one.discussion for one in await summary_events(run_harness, run)] == [newest.id]
 
 
-async def test_what_is_not_there_is_somebody_elses_or_is_this_itself_stays_words(
+async def test_unresolvable_reference_stays_plain_text_with_notice(
     run_harness: RunHarness,
 ) -> None:
     theirs, own = unique_title(), unique_title()
@@ -195,7 +195,7 @@ async def test_what_is_not_there_is_somebody_elses_or_is_this_itself_stays_words
     assert summary_inputs(run_harness) == []
 
 
-async def test_five_are_brought_at_most(run_harness: RunHarness) -> None:
+async def test_references_are_limited_to_five(run_harness: RunHarness) -> None:
     titles = [unique_title() for _ in range(6)]
     for title in titles:
         await create_discussion(run_harness.database, ANNA, f"About {title}.", title=title)
@@ -205,7 +205,7 @@ async def test_five_are_brought_at_most(run_harness: RunHarness) -> None:
     assert titles[5] in missing
 
 
-async def test_where_it_cannot_be_made_the_run_goes_on_without_it(run_harness: RunHarness) -> None:
+async def test_run_continues_without_summary_when_summary_fails(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await execute_referring_run(
@@ -218,7 +218,7 @@ async def test_where_it_cannot_be_made_the_run_goes_on_without_it(run_harness: R
     assert await count_summary_charges(run_harness, run) == 1, "what was said was paid all the same"
 
 
-async def test_a_run_that_is_stopped_meanwhile_ends(run_harness: RunHarness) -> None:
+async def test_run_can_be_stopped_while_summary_is_requested(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"', model="scripted/silence")
@@ -230,7 +230,7 @@ async def test_a_run_that_is_stopped_meanwhile_ends(run_harness: RunHarness) -> 
     assert await run_harness.read_answers(run) == []
 
 
-async def test_after_a_crash_it_is_neither_made_nor_paid_again(run_harness: RunHarness) -> None:
+async def test_summary_is_neither_requested_nor_charged_again_after_crash(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
@@ -249,7 +249,7 @@ async def test_after_a_crash_it_is_neither_made_nor_paid_again(run_harness: RunH
     assert "Round tables won." in (await run_harness.read_answers(run))[0][1]
 
 
-async def test_a_crash_before_it_was_told_costs_nothing_either(run_harness: RunHarness) -> None:
+async def test_summary_stored_before_crash_is_not_charged_again(run_harness: RunHarness) -> None:
     title = unique_title()
     about = await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
@@ -270,7 +270,7 @@ async def test_a_crash_before_it_was_told_costs_nothing_either(run_harness: RunH
     assert "Round tables won." in (await run_harness.read_answers(run))[0][1]
 
 
-async def test_what_only_some_could_hear_is_not_passed_on(run_harness: RunHarness) -> None:
+async def test_summary_excludes_private_messages(run_harness: RunHarness) -> None:
     title = unique_title()
     about = await create_discussion(
         run_harness.database, ANNA, "Round?", "Round.", "Alpha, between us?", title=title
@@ -283,7 +283,7 @@ async def test_what_only_some_could_hear_is_not_passed_on(run_harness: RunHarnes
     assert "between us" not in read
 
 
-async def test_who_has_nothing_left_gets_no_recap(run_harness: RunHarness) -> None:
+async def test_summary_is_not_requested_when_budget_is_spent(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     run = await create_referring_run(run_harness, f'@"{title}"')
@@ -300,7 +300,7 @@ async def test_who_has_nothing_left_gets_no_recap(run_harness: RunHarness) -> No
     await run_harness.wait_for_end(run)
 
 
-async def test_two_runs_that_want_the_same_have_it_made_once(run_harness: RunHarness) -> None:
+async def test_concurrent_runs_share_one_summary(run_harness: RunHarness) -> None:
     title = unique_title()
     await create_discussion(run_harness.database, ANNA, "Round?", title=title)
     first, second = [await create_referring_run(run_harness, f'@"{title}"') for _ in range(2)]

@@ -31,7 +31,7 @@ async def start_waiting(barrier: QuorumBarrier, participant: str) -> "asyncio.Ta
 
 
 class TestQuorum:
-    async def test_when_enough_have_answered_the_others_are_late(self) -> None:
+    async def test_remaining_participants_are_late_when_quorum_is_reached(self) -> None:
         here, late = create_barrier(quorum=2)
         here.record_turn_end("beta", "completed")
         assert late.calls == []
@@ -39,24 +39,24 @@ class TestQuorum:
         assert late.calls == [["gamma"]]
 
     @pytest.mark.parametrize("status", ["failed", "stopped", "interrupted"])
-    async def test_whoever_did_not_answer_does_not_count(self, status: TurnStatus) -> None:
+    async def test_participant_without_answer_does_not_count(self, status: TurnStatus) -> None:
         here, late = create_barrier(quorum=1)
         here.record_turn_end("alpha", status)
         assert late.calls == []
 
-    async def test_one_who_ends_twice_counts_once(self) -> None:
+    async def test_participant_that_ends_twice_counts_once(self) -> None:
         here, late = create_barrier(quorum=2)
         here.record_turn_end("alpha", "completed")
         here.record_turn_end("alpha", "completed")
         assert late.calls == []
 
-    async def test_without_a_quorum_nobody_is_late(self) -> None:
+    async def test_nobody_is_late_without_quorum(self) -> None:
         here, late = create_barrier()
         for who in ("alpha", "beta", "gamma"):
             here.record_turn_end(who, "completed")
         assert late.calls == []
 
-    async def test_the_last_one_is_never_late(self) -> None:
+    async def test_last_participant_is_never_late(self) -> None:
         here, late = create_barrier(quorum=3)
         for who in ("alpha", "beta", "gamma"):
             here.record_turn_end(who, "completed")
@@ -64,14 +64,14 @@ class TestQuorum:
 
 
 class TestDeadline:
-    async def test_when_the_time_is_over_all_who_still_speak_are_late(self) -> None:
+    async def test_unfinished_participants_are_late_at_deadline(self) -> None:
         here, late = create_barrier()
         with here.with_deadline(0.01):
             here.record_turn_end("beta", "completed")
             await late.called.wait()
         assert late.calls == [["alpha", "gamma"]]
 
-    async def test_what_ends_in_time_has_no_late_ones(self) -> None:
+    async def test_nobody_is_late_when_all_end_before_deadline(self) -> None:
         here, late = create_barrier()
         with here.with_deadline(0.01):
             for who in ("alpha", "beta", "gamma"):
@@ -79,7 +79,7 @@ class TestDeadline:
         await asyncio.sleep(0.03)
         assert late.calls == []
 
-    async def test_without_a_deadline_there_is_no_hurry(self) -> None:
+    async def test_nobody_is_late_without_deadline(self) -> None:
         here, late = create_barrier()
         with here.with_deadline(None):
             await asyncio.sleep(0)
@@ -87,7 +87,7 @@ class TestDeadline:
 
 
 class TestRetry:
-    async def test_whoever_failed_waits_as_long_as_others_speak(self) -> None:
+    async def test_failed_participant_waits_for_retry_until_all_others_end(self) -> None:
         here, _ = create_barrier()
         here.record_turn_end("alpha", "failed")
         again = await start_waiting(here, "alpha")
@@ -97,7 +97,7 @@ class TestRetry:
         assert await again is False
         assert await here.wait_for_retry("gamma") is False
 
-    async def test_who_waits_can_be_told_to_try_again_and_is_waited_for_then(self) -> None:
+    async def test_retried_participant_is_waited_for(self) -> None:
         here, _ = create_barrier()
         here.record_turn_end("alpha", "failed")
         again = await start_waiting(here, "alpha")
@@ -113,14 +113,14 @@ class TestRetry:
         assert await other is False
 
     @pytest.mark.parametrize("who", ["beta", "omega"])
-    async def test_nobody_else_may(self, who: str) -> None:
+    async def test_only_failed_participant_can_be_retried(self, who: str) -> None:
         here, _ = create_barrier()
         here.record_turn_end("alpha", "failed")
         again = await start_waiting(here, "alpha")
         assert not here.can_retry(who)
         again.cancel()
 
-    async def test_one_whose_wait_was_cut_off_disturbs_nobody(self) -> None:
+    async def test_cancelled_retry_wait_does_not_disturb_others(self) -> None:
         here, _ = create_barrier()
         here.record_turn_end("alpha", "failed")
         again = await start_waiting(here, "alpha")

@@ -35,8 +35,8 @@ from moot.types.events import (
 )
 from moot.types.modes import AdvisorOptions
 from moot.types.requests import ModelRequest
-from tests.api import debating
-from tests.engine.tables import QUESTION, RecordingProvider, TableHarness
+from tests.support import debate_scripts
+from tests.support.table_harness import QUESTION, RecordingProvider, TableHarness
 
 SCRIPTS = {
     "yes": Script(answer="Yes, indeed."),
@@ -66,7 +66,7 @@ def stored_turn(participant: str, text: str, *, round_: int = 0, status: TurnSta
 
 
 class TestModes:
-    async def test_in_a_consensus_everybody_has_heard_all_that_was_said_before(self) -> None:
+    async def test_consensus_turns_see_all_earlier_messages(self) -> None:
         table = create_table("consensus", "yes", "no")
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == [
@@ -86,14 +86,14 @@ class TestModes:
             "1/beta completed: Not at all.",
         ]
 
-    async def test_in_parallel_nobody_sees_the_others_whoever_is_first(self) -> None:
+    async def test_parallel_turns_do_not_see_each_other(self) -> None:
         table = create_table("parallel", "yes", "slow", "no")
         assert await table.table.run_mode() == "completed"
         assert table.sent_messages == [[("user", "Why?")]] * 3
         speakers = [event.participant for event in table.transcript.events if isinstance(event, TextDelta)]
         assert speakers.index("gamma") < len(speakers) - 1 - speakers[::-1].index("beta")
 
-    async def test_one_who_fails_is_passed_over_and_its_failure_is_told_to_nobody(self) -> None:
+    async def test_failed_participant_is_skipped_and_its_failure_is_not_in_prompts(self) -> None:
         table = create_table("consensus", "unauthorized", "yes", rounds=1)
         assert await table.table.run_mode() == "completed"
         assert [(m.participant, m.status) for m in table.answers] == [
@@ -102,7 +102,7 @@ class TestModes:
         ]
         assert table.sent_messages[-1] == [("user", "Why?")]
 
-    async def test_what_broke_off_is_kept_and_told_as_such(self) -> None:
+    async def test_partial_answer_is_stored_and_marked_in_prompts(self) -> None:
         table = create_table("consensus", "reset", "yes", rounds=1)
         await table.table.run_mode()
         partial = table.answers[0]
@@ -111,7 +111,7 @@ class TestModes:
             ("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")
         ]
 
-    async def test_rounds_are_announced(self) -> None:
+    async def test_each_round_starts_with_stage_started_event(self) -> None:
         table = create_table("consensus", "yes", "no")
         await table.table.run_mode()
         order = [
@@ -121,7 +121,7 @@ class TestModes:
         ]
         assert order == ["round 0", "alpha", "beta", "round 1", "alpha", "beta"]
 
-    async def test_the_table_goes_on_by_itself(self) -> None:
+    async def test_continue_mode_takes_turns_with_instruction(self) -> None:
         said = [QUESTION, stored_turn("alpha", "Yes.")]
         table = create_table("continue", "yes", "no", said=said, turns=3, first=1)
         assert await table.table.run_mode() == "completed"
@@ -131,7 +131,7 @@ class TestModes:
 
 
 class TestStoredTurns:
-    async def test_an_answer_is_kept_with_how_its_prompt_was_made(self) -> None:
+    async def test_answer_is_stored_with_its_prompt_parameters(self) -> None:
         table = create_table("parallel", "yes", "no", to=("alpha",))
         await table.table.run_mode()
         (answer,) = table.answers
@@ -158,7 +158,7 @@ class TestStoredTurns:
         assert answer.id.startswith("msg_")
         assert answer.created_at > 0
 
-    async def test_a_turn_that_was_kept_is_not_asked_again(self) -> None:
+    async def test_stored_turn_is_not_called_again(self) -> None:
         table = create_table(
             "consensus", "yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.")], rounds=1
         )
@@ -167,7 +167,7 @@ class TestStoredTurns:
         assert table.answer_lines == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
         assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
 
-    async def test_table_that_goes_on_by_itself_asks_only_for_the_turns_that_were_not_kept(self) -> None:
+    async def test_continue_mode_calls_only_turns_that_are_not_stored(self) -> None:
         kept_turns = [stored_turn("beta", "Kept 0."), stored_turn("alpha", "Kept 1.", round_=1)]
         said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
         table = create_table("continue", "yes", "no", said=said, turns=4, first=1)
@@ -182,24 +182,26 @@ class TestStoredTurns:
         assert "Alpha said:\n\nKept 1." in table.sent_messages[0][-1]
 
     @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
-    async def test_only_the_very_turn_counts_as_kept(self, other: dict[str, object]) -> None:
+    async def test_stored_turn_counts_only_for_same_run_stage_and_round(
+        self, other: dict[str, object]
+    ) -> None:
         said = [QUESTION, replace(stored_turn("alpha", "Kept."), **other)]
         table = create_table("consensus", "yes", said=said, rounds=1)
         await table.table.run_mode()
         assert len(table.sent_messages) == 1
 
-    async def test_how_a_kept_turn_ended_is_remembered(self) -> None:
+    async def test_stored_turn_keeps_its_status(self) -> None:
         said = [QUESTION, stored_turn("alpha", "", status="failed")]
         table = create_table("consensus", "yes", said=said, rounds=1)
         assert await table.table.run_mode() == "failed"
         assert table.sent_messages == []
 
-    async def test_every_turn_is_a_step_with_a_name_of_its_own(self) -> None:
+    async def test_every_turn_is_a_step_with_unique_name(self) -> None:
         table = create_table("consensus", "yes", "no")
         await table.table.run_mode()
         assert table.steps == ["round/0/alpha", "round/0/beta", "round/1/alpha", "round/1/beta"]
 
-    async def test_steps_of_a_parallel_run_are_begun_in_the_order_of_the_seats(self) -> None:
+    async def test_parallel_turns_are_one_step(self) -> None:
         table = create_table("parallel", "slow", "yes", "no")
         await table.table.run_mode()
         assert table.steps == ["answer/0"], "all that is done at once is one step"
@@ -207,7 +209,7 @@ class TestStoredTurns:
 
 class TestUnavailableModels:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
-    async def test_one_that_cannot_be_asked_says_why_and_the_others_go_on(self, mode: str) -> None:
+    async def test_unavailable_model_fails_its_turn_with_reason_and_others_continue(self, mode: str) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
         table = create_table(mode, "yes", "no", refused={"alpha": why}, rounds=1)
         assert await table.table.run_mode() == "completed"
@@ -217,7 +219,7 @@ class TestUnavailableModels:
         assert (refused.fault.message, refused.fault.retryable) == (str(why), False)
         assert (refused.model, refused.cost) == ("yes", 0.0)
 
-    async def test_where_nobody_can_be_asked_the_run_failed(self) -> None:
+    async def test_run_fails_when_no_model_is_available(self) -> None:
         why = MissingKey("No key.")
         table = create_table("parallel", "yes", "no", refused={"alpha": why, "beta": why})
         assert await table.table.run_mode() == "failed"
@@ -225,7 +227,7 @@ class TestUnavailableModels:
 
 class TestStops:
     @pytest.mark.parametrize("mode", ["parallel", "consensus"])
-    async def test_one_who_is_stopped_keeps_what_came_and_leaves_the_others_alone(self, mode: str) -> None:
+    async def test_stopped_participant_keeps_text_so_far_and_others_continue(self, mode: str) -> None:
         table = create_table(mode, "endless", "slow", rounds=1)
         table.on_text("alpha", "On and on.", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "completed"
@@ -234,7 +236,7 @@ class TestStops:
             "0/beta completed: Well, let me think about it.",
         ]
 
-    async def test_one_who_is_stopped_is_not_asked_in_later_rounds(self) -> None:
+    async def test_stopped_participant_is_not_called_in_later_rounds(self) -> None:
         table = create_table("consensus", "endless", "yes", rounds=2)
         table.on_text("alpha", "On", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "completed"
@@ -246,7 +248,7 @@ class TestStops:
         ]
 
     @pytest.mark.parametrize("mode", ["parallel", "consensus", "continue"])
-    async def test_one_who_is_stopped_before_its_turn_is_neither_asked_nor_told_of(self, mode: str) -> None:
+    async def test_participant_stopped_before_its_turn_has_no_call_and_no_events(self, mode: str) -> None:
         table = create_table(mode, "yes", "no", rounds=1, turns=2)
         table.table.stop_signals["alpha"].request_stop()
         assert await table.table.run_mode() == "completed"
@@ -254,7 +256,7 @@ class TestStops:
         seats = [getattr(event, "participant", None) for event in table.transcript.events]
         assert "alpha" not in seats
 
-    async def test_a_turn_that_readers_have_seen_something_of_ends_all_the_same(self) -> None:
+    async def test_stopped_turn_that_was_visible_gets_turn_end(self) -> None:
         table = create_table("single", "yes")
         table.transcript.open_turns.add(TurnKey("alpha"))
         table.table.stop_signals["alpha"].request_stop()
@@ -262,14 +264,14 @@ class TestStops:
         assert table.answer_lines == ["0/alpha stopped: "]
         assert table.sent_messages == []
 
-    async def test_where_all_are_stopped_one_by_one_the_table_goes_on_no_more(self) -> None:
+    async def test_continue_mode_ends_when_all_participants_are_stopped(self) -> None:
         table = create_table("continue", "endless", "endless", turns=20)
         for one in ("alpha", "beta"):
             table.table.stop_signals[one].request_stop()
         assert await table.table.run_mode() == "stopped"
         assert len(table.steps) == 2
 
-    async def test_where_the_only_one_is_stopped_the_run_is(self) -> None:
+    async def test_run_is_stopped_when_its_only_participant_is_stopped(self) -> None:
         table = create_table("single", "endless")
         table.on_text("alpha", "On", table.table.stop_signals["alpha"].request_stop)
         assert await table.table.run_mode() == "stopped"
@@ -277,16 +279,14 @@ class TestStops:
     @pytest.mark.parametrize(
         ("reason", "status"), [("stopped_by_user", "stopped"), ("follow_up_interrupt", "interrupted")]
     )
-    async def test_a_stop_of_the_run_ends_the_mode_at_once(
-        self, reason: StopReason, status: TurnStatus
-    ) -> None:
+    async def test_run_stop_ends_mode_at_once(self, reason: StopReason, status: TurnStatus) -> None:
         table = create_table("consensus", "yes", "endless", "no", rounds=3)
         table.on_text("beta", "On", lambda: table.stop.request_stop(reason))
         assert await table.table.run_mode() == status
         assert table.answer_lines == ["0/alpha completed: Yes, indeed.", f"0/beta {status}: On and on. "]
         assert len(table.provider.requests) == 2
 
-    async def test_a_stop_of_the_run_stops_all_who_speak_at_the_same_time(self) -> None:
+    async def test_run_stop_ends_all_parallel_turns(self) -> None:
         table = create_table("parallel", "endless", "endless", "yes")
 
         def stop_at_the_first_end(event: Event) -> None:
@@ -303,20 +303,20 @@ class TestStops:
         assert table.provider.closed_streams == 3
 
     @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue"])
-    async def test_a_run_that_was_stopped_before_it_began_asks_nobody(self, mode: str) -> None:
+    async def test_run_stopped_before_start_makes_no_call(self, mode: str) -> None:
         table = create_table(mode, "yes", "no")
         table.stop.request_stop()
         assert await table.table.run_mode() == "stopped"
         assert (table.sent_messages, table.answer_lines, table.transcript.events) == ([], [], [])
 
-    async def test_a_mode_learns_of_a_stop_by_being_left(self) -> None:
+    async def test_open_stage_raises_run_stopped_after_stop(self) -> None:
         table = create_table("consensus", "yes")
         table.stop.request_stop()
         with pytest.raises(RunStopped):
             await table.table.open_stage("round")
 
 
-async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
+async def test_failed_commit_cancels_other_turns() -> None:
     table = create_table("parallel", "yes", "endless")
 
     def unreachable(event: Event) -> None:
@@ -329,7 +329,7 @@ async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
     assert table.provider.closed_streams == 2
 
 
-async def test_the_first_reason_why_nobody_speaks_on_comes_bare_whatever_it_is() -> None:
+async def test_first_exception_of_parallel_turns_is_raised_unwrapped() -> None:
     class Ending(BaseException):
         """What libraries end a run with, past those who catch every Exception."""
 
@@ -356,12 +356,12 @@ turn_status_lists = st.lists(st.sampled_from(get_args(TurnStatus)))
 
 class TestRunStatus:
     @given(turn_status_lists)
-    def test_a_run_that_was_stopped_is_stopped_whatever_its_turns_are(self, turns: list[TurnStatus]) -> None:
+    def test_stopped_run_has_stop_status_whatever_its_turns(self, turns: list[TurnStatus]) -> None:
         assert status_after_stop(turns, "stopped_by_user") == "stopped"
         assert status_after_stop(turns, "follow_up_interrupt") == "interrupted"
 
     @given(turn_status_lists)
-    def test_one_who_finished_is_enough(self, turns: list[TurnStatus]) -> None:
+    def test_run_is_completed_when_one_turn_completed(self, turns: list[TurnStatus]) -> None:
         assert status_after_stop([*turns, "completed"]) == "completed"
 
     @pytest.mark.parametrize(
@@ -372,24 +372,26 @@ class TestRunStatus:
             (["failed", "stopped"], "stopped"),
         ],
     )
-    def test_where_nobody_finished(self, turns: list[TurnStatus], status: str) -> None:
+    def test_run_status_is_failed_or_stopped_when_no_turn_completed(
+        self, turns: list[TurnStatus], status: str
+    ) -> None:
         assert status_after_stop(turns) == status
 
 
-DEBATE_SCRIPTS = debating.DEBATER_SCRIPTS | {
+DEBATE_SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
     "mute": Script(
         answer="Yes.",
         when={
-            debating.SECOND_ANSWER_PROMPT: "Still.",
-            **debating.TASK_ANSWERS,
-            debating.SYNTHESIS_PROMPT: "",
+            debate_scripts.SECOND_ANSWER_PROMPT: "Still.",
+            **debate_scripts.TASK_ANSWERS,
+            debate_scripts.SYNTHESIS_PROMPT: "",
         },
     ),
     "endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless"),
     "stuck": Script(
         answer="So.",
-        when={debating.SECOND_ANSWER_PROMPT: "On and on. ", **debating.TASK_ANSWERS},
+        when={debate_scripts.SECOND_ANSWER_PROMPT: "On and on. ", **debate_scripts.TASK_ANSWERS},
         chunk=11,
         pace=0.002,
     ),
@@ -409,7 +411,9 @@ class StuckProvider(RecordingProvider):
     async def stream_chunks(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         async for chunks in super().stream_chunks(request, key):
             yield chunks
-            while request.model == "stuck" and debating.SECOND_ANSWER_PROMPT in str(request.messages[-1]):
+            while request.model == "stuck" and debate_scripts.SECOND_ANSWER_PROMPT in str(
+                request.messages[-1]
+            ):
                 await asyncio.sleep(0.002)
                 yield [Text("On and on. ")]
 
@@ -443,7 +447,7 @@ def turn_statuses(harness: TableHarness, stage: str) -> dict[str | None, str]:
 
 
 class TestQuorumAndDeadline:
-    async def test_a_stage_goes_on_when_enough_have_answered(self) -> None:
+    async def test_stage_continues_when_quorum_answered(self) -> None:
         table = create_debate("yes", "endless", "no", debate=DebateOptions(quorum=2))
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "initial") == {
@@ -454,14 +458,14 @@ class TestQuorumAndDeadline:
         assert turn_statuses(table, "debate") == {"alpha": "completed", "gamma": "completed"}
         assert table.transcript.lanes["beta"].late
 
-    async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
+    async def test_stage_continues_at_deadline(self) -> None:
         table = create_debate("endless", "yes", "endless", debate=DebateOptions(deadline=1.0))
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "initial") == {"alpha": "failed", "beta": "completed", "gamma": "failed"}
         assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
         assert turn_statuses(table, "synthesis") == {"beta": "completed"}
 
-    async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
+    async def test_first_answers_are_synthesized_when_all_rebuttals_are_late(self) -> None:
         table = create_debate(
             "stuck", "stuck", provider=StuckProvider(DEBATE_SCRIPTS), debate=DebateOptions(deadline=1.0)
         )
@@ -469,7 +473,7 @@ class TestQuorumAndDeadline:
         assert turn_statuses(table, "debate") == {"alpha": "failed", "beta": "failed"}
         assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
 
-    async def test_whoever_answered_when_nobody_waited_any_more_goes_on_with_the_others(self) -> None:
+    async def test_answer_committed_while_late_continues_with_others(self) -> None:
         table = create_debate("yes", "no")
 
         def late_by_a_hair(event: Event) -> None:
@@ -482,7 +486,7 @@ class TestQuorumAndDeadline:
         assert turn_statuses(table, "debate") == {"alpha": "completed", "beta": "completed"}
         assert not any(lane.late for lane in table.transcript.lanes.values())
 
-    async def test_a_quorum_counts_in_each_stage_anew(self) -> None:
+    async def test_quorum_counts_per_stage(self) -> None:
         table = create_debate(
             "yes", "no", "stuck", provider=StuckProvider(DEBATE_SCRIPTS), debate=DebateOptions(quorum=2)
         )
@@ -496,7 +500,7 @@ class TestMaxCost:
             *models or ("yes", "no", "perhaps"), provider=PricedProvider(DEBATE_SCRIPTS), cap=cap, **more
         )
 
-    async def test_a_run_that_has_cost_its_cap_ends(self) -> None:
+    async def test_run_stops_when_max_cost_is_spent(self) -> None:
         table = TableHarness(
             "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.0
         )
@@ -504,20 +508,20 @@ class TestMaxCost:
         assert len(table.provider.requests) == 3
         assert notice_texts(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
 
-    async def test_one_cent_more_lets_one_more_speak(self) -> None:
+    async def test_run_takes_one_more_turn_when_max_cost_is_one_cent_higher(self) -> None:
         table = TableHarness(
             "continue", "yes", "no", provider=PricedProvider(DEBATE_SCRIPTS), turns=6, cap=3.01
         )
         await table.table.run_mode()
         assert len(table.provider.requests) == 4
 
-    async def test_a_cap_that_is_wide_enough_leaves_nothing_out(self) -> None:
+    async def test_run_skips_nothing_when_max_cost_is_sufficient(self) -> None:
         table = self.create_priced_debate(100.0)
         assert await table.table.run_mode() == "completed"
         assert [kind for kind, _ in notice_texts(table)] == []
         assert len(table.provider.requests) == 3 + 3 + 1 + 1 + 1 + 3
 
-    async def test_the_debate_is_left_out_where_it_would_leave_nothing_for_the_synthesis(self) -> None:
+    async def test_debate_stage_is_skipped_when_synthesis_would_exceed_max_cost(self) -> None:
         table = self.create_priced_debate(6.99)  # spent 3, and 3 + 1 more
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "debate") == {}
@@ -531,7 +535,7 @@ class TestMaxCost:
         ]
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
-    async def test_the_ranking_is_left_out_before_the_ledger(self) -> None:
+    async def test_ranking_is_skipped_before_claims(self) -> None:
         table = self.create_priced_debate(
             9.0
         )  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
@@ -539,7 +543,7 @@ class TestMaxCost:
         assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
 
-    async def test_the_ledger_is_left_out_too_and_the_answer_is_not(self) -> None:
+    async def test_claims_are_skipped_but_synthesis_is_not(self) -> None:
         table = self.create_priced_debate(
             3.5, "yes", "no"
         )  # spent 2: no debate, and no ledger for 1 + 1 more
@@ -551,7 +555,7 @@ class TestMaxCost:
         ]
         assert turn_statuses(table, "synthesis") == {"alpha": "completed"}
 
-    async def test_where_the_first_answers_are_the_cap_the_run_ends_with_them(self) -> None:
+    async def test_run_stops_after_first_answers_when_they_spend_max_cost(self) -> None:
         table = self.create_priced_debate(3.0)
         assert await table.table.run_mode() == "stopped"
         assert len([one for one in table.transcript.charges if one.purpose == "synthesis"]) == 0
@@ -559,7 +563,7 @@ class TestMaxCost:
 
 
 class TestReplay:
-    async def test_steps_that_were_done_come_to_what_they_came_to_and_nobody_is_asked(self) -> None:
+    async def test_recorded_steps_keep_their_results_and_make_no_call(self) -> None:
         first = create_debate("yes", "mute", "perhaps")
         assert await first.table.run_mode() == "completed"
         again = create_debate("yes", "mute", "perhaps", said=first.transcript.messages)
@@ -570,7 +574,7 @@ class TestReplay:
         assert again.step_results == first.step_results
         assert again.transcript.charges == []
 
-    async def test_of_a_step_that_was_cut_off_only_the_rest_is_asked(self) -> None:
+    async def test_interrupted_step_calls_only_missing_turns(self) -> None:
         first = create_debate("yes", "no", "perhaps")
         await first.table.run_mode()
         kept = [m for m in first.transcript.messages if (m.participant, m.stage) != ("beta", "debate")]
@@ -592,7 +596,7 @@ class TestReplay:
             ("ranking", "gamma", lambda one: isinstance(one, BallotCast) and one.participant == "gamma"),
         ],
     )
-    async def test_of_the_end_of_a_debate_only_what_a_crash_cut_off_is_asked_again(
+    async def test_interrupted_conclusion_calls_only_missing_part(
         self, purpose: str, who: str, is_cut: Callable[[Message | AnalysisResult], bool]
     ) -> None:
         first = create_debate("yes", "no", "perhaps")
@@ -621,7 +625,7 @@ class TestReplay:
 
 
 class TestSynthesis:
-    async def test_where_the_lead_cannot_sum_up_the_next_one_does(self) -> None:
+    async def test_next_participant_synthesizes_when_lead_fails(self) -> None:
         table = create_debate("mute", "no", "perhaps")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
@@ -630,7 +634,7 @@ class TestSynthesis:
         told = [m.audience for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
 
-    async def test_where_nobody_can_that_is_told_and_the_answers_stand(self) -> None:
+    async def test_missing_synthesis_is_reported_and_answers_stay(self) -> None:
         table = create_debate("mute", "mute")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
@@ -638,7 +642,7 @@ class TestSynthesis:
             table
         )
 
-    async def test_a_lead_who_could_not_before_a_crash_is_not_asked_again(self) -> None:
+    async def test_failed_lead_is_not_called_again_after_crash(self) -> None:
         before = create_debate("mute", "no", "perhaps")
         await before.table.run_mode()
         table = create_debate("mute", "no", "perhaps", said=before.transcript.messages)
@@ -648,7 +652,7 @@ class TestSynthesis:
 
 
 class TestRetry:
-    async def test_whoever_failed_speaks_anew_while_others_speak_and_takes_part(self) -> None:
+    async def test_failed_participant_is_retried_while_others_speak(self) -> None:
         provider = WaitingProvider(DEBATE_SCRIPTS)
         table = create_debate("yes", "slip", provider=provider)
 
@@ -667,7 +671,7 @@ class TestRetry:
         ]
         assert ends == ["failed", "completed", "completed"]
 
-    async def test_nobody_tries_again_who_has_not_failed_or_where_nothing_goes_on(self) -> None:
+    async def test_retry_is_rejected_when_participant_has_not_failed_or_run_is_idle(self) -> None:
         table = create_debate("yes", "no")
         assert not table.table.retry_participant("beta", table.table.plan)
         await table.table.run_mode()
@@ -676,11 +680,11 @@ class TestRetry:
 
 DEBATE_PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
     "first answers": lambda _: True,
-    "refined answers": lambda request: debating.SECOND_ANSWER_PROMPT in str(request.messages[-1]),
-    "synthesis": lambda request: debating.SYNTHESIS_PROMPT in str(request.messages[-1]),
-    "summary": lambda request: debating.DEBATE_SUMMARY_PROMPT in request.system,
-    "ledger": lambda request: debating.CLAIMS_PROMPT in request.system,
-    "ranking": lambda request: debating.JUDGE_PROMPT in request.system,
+    "refined answers": lambda request: debate_scripts.SECOND_ANSWER_PROMPT in str(request.messages[-1]),
+    "synthesis": lambda request: debate_scripts.SYNTHESIS_PROMPT in str(request.messages[-1]),
+    "summary": lambda request: debate_scripts.DEBATE_SUMMARY_PROMPT in request.system,
+    "ledger": lambda request: debate_scripts.CLAIMS_PROMPT in request.system,
+    "ranking": lambda request: debate_scripts.JUDGE_PROMPT in request.system,
 }
 
 
@@ -710,7 +714,7 @@ class TestStopInAnyPhase:
         assert await table.table.run_mode() == "stopped"
         return table, provider
 
-    async def test_nothing_is_asked_after_it(self, phase: str) -> None:
+    async def test_stop_prevents_further_calls(self, phase: str) -> None:
         table, provider = await self.run_until_stop(phase)
         assert provider.calls_at_stop is not None
         assert len(provider.requests) == provider.calls_at_stop
@@ -718,7 +722,7 @@ class TestStopInAnyPhase:
         ended = [turn.status for turn in table.transcript.events if isinstance(turn, TurnEnded)]
         assert set(ended) <= {"completed", "stopped"}
 
-    async def test_every_turn_that_began_ends_once(self, phase: str) -> None:
+    async def test_every_started_turn_ends_once(self, phase: str) -> None:
         table, _ = await self.run_until_stop(phase)
         events = table.transcript.events
         begun = {event.turn_key for event in events if isinstance(event, TurnStarted)}
@@ -726,7 +730,7 @@ class TestStopInAnyPhase:
         assert len(ended) == len(set(ended))
         assert begun <= set(ended)
 
-    async def test_no_lane_is_left_in_a_stage_whose_turn_it_did_not_get(self, phase: str) -> None:
+    async def test_no_lane_stays_in_a_stage_without_its_turn(self, phase: str) -> None:
         table, _ = await self.run_until_stop(phase)
         states = {lane.status for lane in table.transcript.lanes.values()}
         expected = {"first answers": {"error"}, "refined answers": {"error"}}
@@ -752,7 +756,7 @@ def create_advisors(*models: str, **more: object) -> TableHarness:
 
 
 class TestAdvisors:
-    async def test_they_answer_talk_to_each_other_and_one_draws_it_together(self) -> None:
+    async def test_advisors_answer_cross_talk_and_synthesize(self) -> None:
         table = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         assert await table.table.run_mode() == "completed"
         said = [(m.stage, m.participant, m.content) for m in table.transcript.messages if m.participant]
@@ -771,7 +775,7 @@ class TestAdvisors:
         opened = [e.stage for e in table.transcript.events if isinstance(e, StageStarted)]
         assert opened == ["answer", "cross_talk", "synthesis"]
 
-    async def test_each_is_shown_the_others_words_only_when_it_may_answer_them(self) -> None:
+    async def test_advisors_see_other_answers_only_after_first_stage(self) -> None:
         table = create_advisors("yes", "no", advisors=CROSS_TALK_AND_SYNTHESIS)
         await table.table.run_mode()
         first, second, *talking, last = table.sent_messages
@@ -782,7 +786,7 @@ class TestAdvisors:
         assert "Alpha, to the others:\nNo, Beta." in last[-1][1]
         assert "Beta, to the others" not in last[-1][1], "it passed"
 
-    async def test_one_that_fails_says_what_to_do_and_the_others_go_on(self) -> None:
+    async def test_failed_advisor_gets_advice_and_others_continue(self) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
         table = create_advisors(
             "yes",
@@ -800,14 +804,14 @@ class TestAdvisors:
         assert [m.content for m in table.answers if m.status == "completed"] == ["Yes."]
         assert "talk" not in str(table.steps), "one alone has nobody to talk to"
 
-    async def test_thoughts_are_kept_apart_and_told_to_nobody(self) -> None:
+    async def test_thoughts_are_stored_separately_and_not_in_prompts(self) -> None:
         table = create_advisors("yes", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         await table.table.run_mode()
         (ponder,) = [m for m in table.answers if m.participant == "beta" and m.stage == "answer"]
         assert (ponder.content, ponder.thoughts) == ("Perhaps.", "Who knows?")
         assert "Who knows?" not in str(table.sent_messages)
 
-    async def test_a_cap_leaves_out_the_cross_talk_first_then_the_synthesis_and_says_so(self) -> None:
+    async def test_max_cost_skips_cross_talk_then_synthesis_with_notices(self) -> None:
         for cap, left_out in (
             (5.0, []),
             (4.9, ["The cross-talk"]),
@@ -820,14 +824,14 @@ class TestAdvisors:
             assert [words.partition(" is ")[0] for _, words in notice_texts(table)] == left_out
             assert {kind for kind, _ in notice_texts(table)} <= {"cap"}
 
-    async def test_without_a_synthesis_nothing_is_kept_for_one(self) -> None:
+    async def test_max_cost_reserves_nothing_when_synthesis_is_off(self) -> None:
         table = create_advisors(
             "yes", "no", advisors=AdvisorOptions(cross_talk=True), cap=4.0, provider=PricedProvider(ADVISING)
         )
         assert await table.table.run_mode() == "completed"
         assert notice_texts(table) == []
 
-    async def test_what_was_done_before_a_crash_is_not_done_again(self) -> None:
+    async def test_completed_advisor_turns_are_not_called_again_after_crash(self) -> None:
         first = create_advisors("yes", "no", "ponder", advisors=CROSS_TALK_AND_SYNTHESIS)
         await first.table.run_mode()
         cut_off = [

@@ -20,10 +20,10 @@ from moot.types.events import (
     TurnStarted,
 )
 from moot.types.faults import make_fault
-from tests.engine.recording import make_turn_ended, open_stored_transcript
-from tests.store.debating import RunWriter, make_instructions, make_lane, make_turn, prepare_leased_debate
-from tests.store.people import ANNA
-from tests.store.running import WORKER, lease_run, make_answer
+from tests.support.accounts import ANNA
+from tests.support.debates import RunWriter, make_instructions, make_lane, make_turn, prepare_leased_debate
+from tests.support.runs import WORKER, lease_run, make_answer
+from tests.support.transcript_harness import make_turn_ended, open_stored_transcript
 
 TURN_KEY = TurnKey("alpha", "answer", 0)
 TURN_FIELDS: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0}
@@ -34,7 +34,7 @@ INTERRUPTED_EVENTS = (
 )
 
 
-async def test_what_is_kept_is_safe_and_is_seen_by_the_next_turn(database: Database) -> None:
+async def test_commit_event_stores_message_for_next_turn(database: Database) -> None:
     async with open_stored_transcript(database) as here:
         await here.transcript.commit_event(make_turn_ended("Round."), make_answer(here.lease, "Round."))
         assert await here.read_messages() == [("Round.", "", "completed")]
@@ -43,7 +43,7 @@ async def test_what_is_kept_is_safe_and_is_seen_by_the_next_turn(database: Datab
         assert said.number > 0
 
 
-async def test_what_is_kept_with_a_price_is_spent(database: Database) -> None:
+async def test_commit_event_adds_charges_to_spent_usd(database: Database) -> None:
     async with open_stored_transcript(database) as here:
         for cost in (0.25, None, 0.5):
             charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost=cost)
@@ -53,18 +53,20 @@ async def test_what_is_kept_with_a_price_is_spent(database: Database) -> None:
         assert here.transcript.spent_usd == 0.75
 
 
-async def test_a_stage_is_announced_once_even_if_a_crash_lies_between(database: Database) -> None:
+async def test_stage_started_is_written_once_even_after_crash(database: Database) -> None:
     async with open_stored_transcript(database) as here:
         await here.transcript.append_events(
             [StageStarted(stage="round", round=0), StageStarted(stage="round", round=0)]
         )
-    async with open_stored_transcript(database, again=await lease_run(database, here.lease.run)) as again:
+    async with open_stored_transcript(
+        database, existing_lease=await lease_run(database, here.lease.run)
+    ) as again:
         await again.transcript.append_events([StageStarted(stage="round", round=0)])
         await again.transcript.append_events([StageStarted(stage="round", round=1)])
     assert [event.round for event in await again.read_events() if isinstance(event, StageStarted)] == [0, 1]
 
 
-async def test_a_turn_that_is_spoken_anew_is_kept_as_it_is_now(database: Database) -> None:
+async def test_interrupted_turn_is_replaced_by_its_new_attempt_and_charged(database: Database) -> None:
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as here:
         start = TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="lab/one")
         await here.transcript.append_events(
@@ -77,7 +79,7 @@ async def test_a_turn_that_is_spoken_anew_is_kept_as_it_is_now(database: Databas
         assert (lost.output, lost.estimated, lost.unpriced) == (2, True, 1), "it was paid"
 
 
-async def test_a_turn_that_is_stopped_before_it_is_spoken_anew_keeps_what_was_seen(
+async def test_interrupted_turn_is_stored_as_seen_when_stopped_before_new_attempt(
     database: Database,
 ) -> None:
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as here:
@@ -93,7 +95,7 @@ async def test_a_turn_that_is_stopped_before_it_is_spoken_anew_keeps_what_was_se
             assert (kept_as.usage, kept_as.cost) == (Usage(output=2, estimated=True), None)
 
 
-async def test_one_that_cannot_be_spoken_anew_is_kept_as_what_people_have_read(database: Database) -> None:
+async def test_interrupted_turn_is_stored_as_seen_when_new_attempt_is_impossible(database: Database) -> None:
     no_key = make_fault("auth", "No key.", retryable=False)
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as here:
         failed = msgspec.structs.replace(make_answer(here.lease, ""), view="blind", upto=1, status="failed")
@@ -105,7 +107,7 @@ async def test_one_that_cannot_be_spoken_anew_is_kept_as_what_people_have_read(d
         assert (said.view, said.upto) == ("blind", 1)
 
 
-async def test_turns_that_were_in_flight_when_a_mistake_of_ours_ended_the_run_are_closed(
+async def test_end_open_turns_stores_turns_that_an_internal_error_interrupted(
     database: Database,
 ) -> None:
     def begins(round_: int) -> list[Event]:
@@ -123,7 +125,7 @@ async def test_turns_that_were_in_flight_when_a_mistake_of_ours_ended_the_run_ar
         assert await here.read_messages() == [("So.", "", "completed"), ("So far", "", "partial")]
 
 
-async def test_turns_that_are_not_spoken_anew_are_closed(database: Database) -> None:
+async def test_end_open_turns_stores_interrupted_turns_without_new_attempt(database: Database) -> None:
     async with open_stored_transcript(database, INTERRUPTED_EVENTS) as here:
         await here.transcript.append_events([Notice(kind="resumed", message="It goes on.")])
         await here.transcript.end_open_turns("follow_up_interrupt")
@@ -132,7 +134,7 @@ async def test_turns_that_are_not_spoken_anew_are_closed(database: Database) -> 
         assert [type(event) for event in await here.read_events()] == [Notice, TurnEnded]
 
 
-async def test_what_is_to_be_spoken_anew_is_forgotten_as_it_is_in_the_database(database: Database) -> None:
+async def test_discard_failed_turns_matches_retry_in_database(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     turns = [
         make_turn(held, "alpha"),
@@ -145,7 +147,7 @@ async def test_what_is_to_be_spoken_anew_is_forgotten_as_it_is_in_the_database(d
     ]
     await RunWriter(database, held).write_records(turns, [make_lane("beta")])
     discussions = Discussions(database)
-    async with open_stored_transcript(database, again=await lease_run(database, run.id)) as here:
+    async with open_stored_transcript(database, existing_lease=await lease_run(database, run.id)) as here:
         here.transcript.messages[:] = await discussions.list_messages(run.discussion)
         here.transcript.discard_failed_turns("beta")
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")

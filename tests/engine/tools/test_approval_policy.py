@@ -2,7 +2,7 @@ from moot.engine.tools.approval_policy import DenyAllApprovals, ToolCallRequest
 from moot.types.events import TurnKey
 
 
-async def test_where_nobody_can_be_asked_nothing_is_allowed() -> None:
+async def test_deny_all_approvals_never_approves() -> None:
     nobody = DenyAllApprovals()
     wanted = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
     await nobody.request_approval(wanted)

@@ -12,8 +12,8 @@ from moot.store.runs.runs import RunLease, Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict
 from moot.types.events import ApprovalWanted, TurnKey
-from tests.store.people import ANNA, create_discussion, database_with_accounts
-from tests.store.running import create_run, lease_run
+from tests.support.accounts import ANNA, create_discussion, database_with_accounts
+from tests.support.runs import create_run, lease_run
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 REQUEST = ToolCallRequest(call_id="call_1", tool="notes/write", arguments="{}", turn_key=TurnKey("alpha"))
@@ -30,7 +30,7 @@ async def lease(database: Database) -> RunLease:
     return await lease_run(database, (await create_run(database, await create_discussion(database))).id)
 
 
-async def test_an_answer_is_heard_by_whoever_waits_for_it(database: Database, lease: RunLease) -> None:
+async def test_decision_reaches_waiting_call(database: Database, lease: RunLease) -> None:
     permissions, answers = Approvals(database), PendingApprovals()
     asking = StoredApprovals(permissions, lease, answers)
     assert await asking.approval_state(REQUEST) == "wanted"
@@ -45,9 +45,7 @@ async def test_an_answer_is_heard_by_whoever_waits_for_it(database: Database, le
     assert await asking.approval_state(REQUEST) == "given"
 
 
-async def test_an_answer_that_comes_before_anybody_waits_is_not_lost(
-    database: Database, lease: RunLease
-) -> None:
+async def test_decision_before_wait_is_not_lost(database: Database, lease: RunLease) -> None:
     answers = PendingApprovals()
     asking = StoredApprovals(Approvals(database), lease, answers)
     await asking.request_approval(REQUEST)
@@ -55,7 +53,7 @@ async def test_an_answer_that_comes_before_anybody_waits_is_not_lost(
     assert await asking.wait_for_decision(REQUEST) == "refuse"
 
 
-async def test_whoever_waits_no_more_withdraws_the_question(database: Database, lease: RunLease) -> None:
+async def test_cancelled_wait_withdraws_approval_request(database: Database, lease: RunLease) -> None:
     permissions = Approvals(database)
     asking = StoredApprovals(permissions, lease, PendingApprovals())
     await asking.request_approval(REQUEST)
@@ -68,7 +66,7 @@ async def test_whoever_waits_no_more_withdraws_the_question(database: Database, 
         await permissions.resolve_approval(CALLER, lease.run, "call_1", "allow")
 
 
-async def test_another_attempt_at_the_turn_asks_again(database: Database, lease: RunLease) -> None:
+async def test_new_attempt_of_turn_requests_approval_again(database: Database, lease: RunLease) -> None:
     permissions = Approvals(database)
     first = StoredApprovals(permissions, lease, PendingApprovals())
     await first.record_call_start(REQUEST)
@@ -76,7 +74,7 @@ async def test_another_attempt_at_the_turn_asks_again(database: Database, lease:
     assert await StoredApprovals(permissions, lease, PendingApprovals()).approval_state(REQUEST) == "again"
 
 
-def test_who_wants_what_and_where_it_is_answered() -> None:
+def test_approval_instructions_name_participant_tool_and_route() -> None:
     wanted = ApprovalWanted(
         participant="alpha",
         stage="answer",

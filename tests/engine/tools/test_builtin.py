@@ -14,7 +14,7 @@ from moot.types.discussions import Message
 from moot.types.knowledge import Insight
 from moot.types.primitives import new_id
 from moot.types.projects import ProjectDraft
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
 
 INSIGHT = Insight(
     id="insight_1",
@@ -47,7 +47,7 @@ async def call_tool(builtin_tools: BuiltinTools, name: str, **arguments: str) ->
     return (await builtin_tools.call_tool(name, arguments)).content
 
 
-async def test_knowledge_of_the_project_is_found_and_of_all_where_there_is_none(database: Database) -> None:
+async def test_search_knowledge_covers_own_project_or_all_projects(database: Database) -> None:
     projects = Projects(database)
     mine, other = [(await projects.create_project(ANNA, ProjectDraft(name=name))).id for name in "ab"]
     source = await create_discussion(database, project=mine)
@@ -60,7 +60,7 @@ async def test_knowledge_of_the_project_is_found_and_of_all_where_there_is_none(
     assert "Nothing was found." in await call_tool(stranger, "search_knowledge", words="round")
 
 
-async def test_another_discussion_is_read_by_its_id_or_its_title(database: Database) -> None:
+async def test_read_discussion_accepts_id_or_title(database: Database) -> None:
     here = await create_discussion(database, title="Here")
     other = await create_discussion(database, ANNA, "Why a table?", "For sitting.", title="Chairs and tables")
     own = create_builtin_tools(database, here.id)
@@ -71,7 +71,7 @@ async def test_another_discussion_is_read_by_its_id_or_its_title(database: Datab
         assert "For sitting." in text
 
 
-async def test_what_was_meant_for_some_is_not_read(database: Database) -> None:
+async def test_read_discussion_omits_private_messages(database: Database) -> None:
     other = await create_discussion(database, ANNA, "Openly.", title="Secrets")
     private = Message(
         id=new_id("msg"),
@@ -91,7 +91,7 @@ async def test_what_was_meant_for_some_is_not_read(database: Database) -> None:
     assert ("Openly." in text, "Quietly." in text) == (True, False)
 
 
-async def test_what_is_somebody_else_s_or_one_s_own_is_not_read(database: Database) -> None:
+async def test_read_discussion_rejects_foreign_and_current_discussion(database: Database) -> None:
     here, theirs = (
         await create_discussion(database),
         await create_discussion(database, BERT, "Mine.", title="Berts"),
@@ -104,7 +104,7 @@ async def test_what_is_somebody_else_s_or_one_s_own_is_not_read(database: Databa
     assert outcome.content == "This is the discussion that you are in."
 
 
-async def test_where_several_are_meant_their_ids_are_told(database: Database) -> None:
+async def test_read_discussion_lists_ids_when_title_is_ambiguous(database: Database) -> None:
     ids = [(await create_discussion(database, title=f"Tables {n}")).id for n in range(2)]
     own = create_builtin_tools(database, (await create_discussion(database, title="Here")).id)
     outcome = await own.call_tool("read_discussion", {"discussion": "tables"})
@@ -112,7 +112,7 @@ async def test_where_several_are_meant_their_ids_are_told(database: Database) ->
     assert all(id in outcome.content for id in ids)
 
 
-async def test_the_whiteboard_is_there_in_a_lesson(database: Database) -> None:
+async def test_read_whiteboard_is_available_in_lessons_only(database: Database) -> None:
     plain = await create_discussion(database)
     assert [info.name for info in await create_builtin_tools(database, plain.id).list_tools()] == [
         "search_knowledge",
@@ -124,7 +124,7 @@ async def test_the_whiteboard_is_there_in_a_lesson(database: Database) -> None:
     assert "The whiteboard" in await call_tool(own, "read_whiteboard")
 
 
-async def test_none_of_them_has_effects(database: Database) -> None:
+async def test_builtin_tools_have_no_effects(database: Database) -> None:
     await Discussions(database).update_discussion(
         ANNA, (here := await create_discussion(database)).id, {"mode": "directed"}
     )

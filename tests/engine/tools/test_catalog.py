@@ -16,10 +16,10 @@ from moot.store.schema import account
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.participants import Participant
-from tests.server.talking import ENCRYPTION_SECRET
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
-from tests.store.running import create_run, lease_run
-from tests.tools.servers import TOOL_SERVER_COMMAND
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.app_fixture import ENCRYPTION_SECRET
+from tests.support.runs import create_run, lease_run
+from tests.support.tool_servers import TOOL_SERVER_COMMAND
 
 CONFIG = ServerConfig(command=TOOL_SERVER_COMMAND)
 
@@ -42,7 +42,7 @@ def create_catalog(database: Database, *, allow_private_networks: bool = False) 
     )
 
 
-async def test_what_a_tenant_may_name(database: Database) -> None:
+async def test_validate_tools_rejects_server_of_another_tenant(database: Database) -> None:
     await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
         ANNA, "mine", "https://tools.example", {}
     )
@@ -52,7 +52,7 @@ async def test_what_a_tenant_may_name(database: Database) -> None:
         await here.validate_tools(BERT, ("mine",), "tools")
 
 
-async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(database: Database) -> None:
+async def test_list_servers_lists_all_servers_of_tenant_with_errors(database: Database) -> None:
     await ToolServers(database, Encryptor(ENCRYPTION_SECRET)).store_server(
         ANNA, "mine", "https://127.0.0.1:9", {}
     )
@@ -67,7 +67,7 @@ async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(da
     assert (mine.tools, bool(mine.error)) == ((), True)
 
 
-async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes_first(
+async def test_open_session_prefers_configured_server_over_tenant_server(
     database: Database,
 ) -> None:
     stored = ToolServers(database, Encryptor(ENCRYPTION_SECRET))
@@ -88,7 +88,7 @@ async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes
     assert gone == "There is no tool server 'gone' any more. Its tools are left out."
 
 
-async def test_a_budget_that_is_spent_is_said_in_words(database: Database) -> None:
+async def test_check_budget_returns_message_when_budget_is_spent(database: Database) -> None:
     async with database.write() as connection:
         await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
     claimed = await lease_run(database, (await create_run(database, await create_discussion(database))).id)

@@ -18,9 +18,9 @@ from moot.store.library.projects import Projects
 from moot.types.errors import ProviderError
 from moot.types.faults import make_fault
 from moot.types.projects import Project, ProjectDraft
-from tests.databases import SLOW_ON_POSTGRES
-from tests.store.finding import make_insight
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.insights import make_insight
 
 SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1, allow_subnormal=False))
 
@@ -68,14 +68,14 @@ async def search_titles(
     return [one.title for one in await insight_search.search_insights(ANNA, project, query, limit)]
 
 
-async def test_without_an_embedder_words_decide(database: Database, project: Project) -> None:
+async def test_search_insights_uses_keywords_without_embedder(database: Database, project: Project) -> None:
     await add_insights(database, project.id, "banana", "bandana", "kiwi")
     assert set(await search_titles(create_search(database), project.id, "ban")) == {"banana", "bandana"}
     assert await search_titles(create_search(database), project.id, "mango") == []
     assert len(await search_titles(create_search(database), project.id, "ban", limit=1)) == 1
 
 
-async def test_with_one_meaning_counts_most_and_words_help(database: Database, project: Project) -> None:
+async def test_search_insights_weights_vectors_over_keywords(database: Database, project: Project) -> None:
     await add_insights(database, project.id, "kiwi", "salad", "ananas")
     searching = create_search(database, VowelEmbedder())
     assert set(await search_titles(searching, project.id, "banana", limit=2)) == {"salad", "ananas"}
@@ -83,7 +83,7 @@ async def test_with_one_meaning_counts_most_and_words_help(database: Database, p
     assert await search_titles(searching, project.id, "ananas", limit=1) == ["ananas"]
 
 
-async def test_insights_get_their_vectors_once_with_the_first_search(
+async def test_search_insights_embeds_insights_once_on_first_search(
     database: Database, project: Project
 ) -> None:
     await add_insights(database, project.id, "kiwi", "banana")
@@ -93,7 +93,7 @@ async def test_insights_get_their_vectors_once_with_the_first_search(
     assert embedder.requests == [["mango", "banana\nzzz", "kiwi\nzzz"], ["mango"]]
 
 
-async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, project: Project) -> None:
+async def test_search_insights_embeds_many_insights_in_batches(database: Database, project: Project) -> None:
     await add_insights(database, project.id, *(f"insight {n}" for n in range(MAX_EMBEDDED_PER_SEARCH + 1)))
     embedder = VowelEmbedder()
     for _ in range(3):
@@ -101,7 +101,7 @@ async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, pr
     assert [len(texts) - 1 for texts in embedder.requests] == [MAX_EMBEDDED_PER_SEARCH, 1, 0]
 
 
-async def test_a_broken_embedder_leaves_the_words(
+async def test_search_insights_falls_back_to_keywords_when_embedder_fails(
     database: Database, project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     await add_insights(database, project.id, "banana", "kiwi")
@@ -111,14 +111,14 @@ async def test_a_broken_embedder_leaves_the_words(
     assert "words alone" in caplog.text
 
 
-async def test_nobody_finds_what_is_anothers(database: Database, project: Project) -> None:
+async def test_search_insights_hides_insights_of_other_tenants(database: Database, project: Project) -> None:
     await add_insights(database, project.id, "banana")
     assert (
         await create_search(database, VowelEmbedder()).search_insights(BERT, project.id, "banana", 10) == ()
     )
 
 
-def test_seventy_for_meaning_and_thirty_for_words() -> None:
+def test_rank_by_score_weights_vectors_70_and_keywords_30_percent() -> None:
     assert rank_by_score({"words": 5.0, "both": 2.5}, {"both": 0.5, "meaning": 0.6}) == [
         "both",
         "meaning",
@@ -130,7 +130,7 @@ def test_seventy_for_meaning_and_thirty_for_words() -> None:
 
 
 @given(SCORES, SCORES)
-def test_everything_that_was_found_is_there_once(
+def test_rank_by_score_returns_every_result_once(
     by_words: dict[str, float], by_meaning: dict[str, float]
 ) -> None:
     order = rank_by_score(by_words, by_meaning)
@@ -138,12 +138,12 @@ def test_everything_that_was_found_is_there_once(
 
 
 @given(SCORES)
-def test_words_alone_keep_their_order(by_words: dict[str, float]) -> None:
+def test_rank_by_score_keeps_keyword_order_without_vectors(by_words: dict[str, float]) -> None:
     order = [by_words[found] for found in rank_by_score(by_words, {})]
     assert order == sorted(order, reverse=True)
 
 
-def test_vectors_are_compared_by_their_angle() -> None:
+def test_cosine_similarities_compare_vectors_by_angle() -> None:
     stored = {
         "same": pack_vector([3.0, 4.0]),
         "between": pack_vector([1.0, 0.0]),

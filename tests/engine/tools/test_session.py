@@ -9,7 +9,7 @@ from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.errors import FeatureUnavailable, NotFound
 from moot.types.participants import Participant
 from moot.types.tools import ToolInfo
-from tests.engine.kits import look_up
+from tests.support.toolset_harness import look_up
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 
@@ -38,7 +38,7 @@ class SessionHarness:
         return [tool.name for tool in offered], list(kit.problems)
 
 
-async def test_a_participant_has_the_tools_that_it_names() -> None:
+async def test_participant_receives_only_tools_it_names() -> None:
     shop = SessionHarness()
     assert await shop.load_tools("notes") == (["notes__read", "notes__write"], [])
     assert await shop.load_tools("notes/write") == (["notes__write"], [])
@@ -47,7 +47,7 @@ async def test_a_participant_has_the_tools_that_it_names() -> None:
     assert shop.opened_servers == ["notes"]
 
 
-async def test_a_server_that_fails_leaves_the_others_and_is_told_of_once() -> None:
+async def test_failed_server_is_skipped_and_reported_once() -> None:
     shop = SessionHarness()
     words = "The tool server broken did not start within 45 s. Its tools are left out."
     assert await shop.load_tools("broken", "notes/read", "gone") == (
@@ -58,11 +58,11 @@ async def test_a_server_that_fails_leaves_the_others_and_is_told_of_once() -> No
     assert shop.opened_servers.count("broken") == 1
 
 
-async def test_a_tool_that_a_server_does_not_have_is_told_of() -> None:
+async def test_unknown_tool_of_server_is_reported() -> None:
     assert await SessionHarness().load_tools("notes/fly") == ([], ["The tool server notes has no tool fly."])
 
 
-async def test_all_who_need_a_server_share_it_and_it_is_closed_at_the_end() -> None:
+async def test_participants_share_server_and_session_closes_it() -> None:
     shop = SessionHarness()
     await asyncio.gather(*(shop.load_tools("notes") for _ in range(5)))
     assert shop.opened_servers == ["notes"]
@@ -70,9 +70,9 @@ async def test_all_who_need_a_server_share_it_and_it_is_closed_at_the_end() -> N
     assert shop.toolboxes["notes"].closed
 
 
-def test_tools_by_their_servers() -> None:
+def test_group_by_server_merges_tools_per_server() -> None:
     assert group_by_server(("a/b", "c", "a/d", "c/e")) == {"a": {"b", "d"}, "c": None}
 
 
-async def test_without_a_budget_nothing_is_too_dear() -> None:
+async def test_allow_any_cost_never_reports_spent_budget() -> None:
     assert await allow_any_cost(1000.0) is None

@@ -19,7 +19,7 @@ from moot.types.chunks import ToolCall
 from moot.types.errors import UsageError
 from moot.types.events import ApprovalGiven, ApprovalWanted, Event, ToolCalled, ToolReturned, TurnKey
 from moot.types.tools import MAX_RESULT_CHARACTERS, MAX_SHOWN_CHARACTERS, ToolInfo
-from tests.engine.kits import ScriptedApprovals, ToolsetHarness, look_up, never_returns
+from tests.support.toolset_harness import ScriptedApprovals, ToolsetHarness, look_up, never_returns
 
 CALL = ToolCall("1", "dict__look_up", '{"word": "moot"}')
 
@@ -42,7 +42,7 @@ async def call_tools(
     return await harness.toolset.call_tools(calls or (CALL,), place), events
 
 
-async def test_a_call_is_told_made_and_kept() -> None:
+async def test_tool_call_is_reported_executed_and_recorded() -> None:
     bench = ToolsetHarness()
     (use,), events = await call_tools(bench)
     called, returned = events
@@ -75,9 +75,7 @@ async def test_a_call_is_told_made_and_kept() -> None:
         ),
     ],
 )
-async def test_a_call_that_cannot_be_made_is_an_error_that_the_model_is_told(
-    call: ToolCall, words: str
-) -> None:
+async def test_invalid_tool_call_returns_error_to_model(call: ToolCall, words: str) -> None:
     bench = ToolsetHarness()
     (use,), _ = await call_tools(bench, call)
     assert use.result.is_error
@@ -85,14 +83,14 @@ async def test_a_call_that_cannot_be_made_is_an_error_that_the_model_is_told(
     assert bench.toolbox.calls == []
 
 
-async def test_a_tool_has_its_time_and_that_it_is_over_is_told() -> None:
+async def test_tool_call_times_out_with_error() -> None:
     (use,), _ = await call_tools(ToolsetHarness(never_returns, effects=True, trusted=True, tool_seconds=0.01))
     assert use.result.is_error
     assert "dict/look_up did not return within 0.01 s" in use.result.content
     assert "may still happen" in use.result.content
 
 
-async def test_a_stop_ends_a_call() -> None:
+async def test_stop_ends_tool_call() -> None:
     stop = StopSignal()
 
     async def stopping(arguments: Mapping[str, Any]) -> str:
@@ -103,7 +101,7 @@ async def test_a_stop_ends_a_call() -> None:
     assert use.result.content == "Stopped before it had returned."
 
 
-async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
+async def test_long_result_is_truncated_with_note() -> None:
     async def much(_: Mapping[str, Any]) -> str:
         return "x" * 1_000_000
 
@@ -115,7 +113,7 @@ async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
     assert events[-1].content == use.tool_use.content
 
 
-async def test_what_no_database_keeps_is_dropped() -> None:
+async def test_result_is_stripped_of_characters_a_database_rejects() -> None:
     async def odd(_: Mapping[str, Any]) -> str:
         return "a\0b\ud800"
 
@@ -123,7 +121,7 @@ async def test_what_no_database_keeps_is_dropped() -> None:
     assert use.result.content == "ab?"
 
 
-async def test_a_mistake_of_a_tool_ends_nothing() -> None:
+async def test_tool_exception_becomes_error_result() -> None:
     async def broken(_: Mapping[str, Any]) -> str:
         raise ZeroDivisionError
 
@@ -131,7 +129,7 @@ async def test_a_mistake_of_a_tool_ends_nothing() -> None:
     assert use.result.content == "The tool failed (ZeroDivisionError)."
 
 
-async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
+async def test_usage_error_of_tool_is_returned_to_model() -> None:
     async def closed(_: Mapping[str, Any]) -> str:
         raise UsageError("The dictionary is closed on Sundays.")
 
@@ -139,7 +137,7 @@ async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
     assert (use.result.content, use.result.is_error) == ("The dictionary is closed on Sundays.", True)
 
 
-async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
+async def test_tool_calls_run_in_parallel_up_to_limit() -> None:
     now, most = 0, 0
 
     async def counting(_: Mapping[str, Any]) -> str:
@@ -157,7 +155,7 @@ async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
     assert most == MAX_PARALLEL_CALLS
 
 
-async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
+async def test_tool_with_effects_is_called_only_after_approval() -> None:
     bench = ToolsetHarness(effects=True)
     (use,), events = await call_tools(bench)
     assert [type(event) for event in events] == [ToolCalled, ApprovalWanted, ApprovalGiven, ToolReturned]
@@ -167,14 +165,14 @@ async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
     assert not use.result.is_error
 
 
-async def test_what_is_refused_is_not_called() -> None:
+async def test_rejected_tool_call_is_not_executed() -> None:
     bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals("refuse"))
     (use,), _ = await call_tools(bench)
     assert "The person refused this call." in use.result.content
     assert (bench.toolbox.calls, bench.approvals.log) == ([], ["asked dict/look_up"])
 
 
-async def test_nobody_s_answer_is_no() -> None:
+async def test_approval_without_answer_expires() -> None:
     bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None), approval_seconds=0.01)
     (use,), events = await call_tools(bench)
     assert isinstance(events[2], ApprovalGiven)
@@ -182,7 +180,7 @@ async def test_nobody_s_answer_is_no() -> None:
     assert (use.result.is_error, bench.toolbox.calls) == (True, [])
 
 
-async def test_a_stop_or_another_message_ends_the_question() -> None:
+async def test_stop_or_new_message_ends_approval_request() -> None:
     hurry = StopSignal()
     hurry.request_stop("follow_up_interrupt")
     bench = ToolsetHarness(effects=True, approvals=ScriptedApprovals(None))
@@ -191,7 +189,7 @@ async def test_a_stop_or_another_message_ends_the_question() -> None:
     assert (events[2].answer, bench.toolbox.calls) == ("stopped", [])
 
 
-async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
+async def test_tool_with_effects_is_not_called_without_approval_policy() -> None:
     box = FakeToolbox()
     bench = ToolsetHarness()
     bench.toolset = Toolset([ToolBinding(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
@@ -200,9 +198,7 @@ async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
 
 
 @pytest.mark.parametrize(("trusted", "standing"), [(True, "wanted"), (False, "given")])
-async def test_what_is_trusted_or_was_allowed_for_good_is_called_and_noted(
-    trusted: bool, standing: Any
-) -> None:
+async def test_trusted_or_always_allowed_tool_is_called_and_recorded(trusted: bool, standing: Any) -> None:
     bench = ToolsetHarness(
         look_up, effects=True, trusted=trusted, approvals=ScriptedApprovals("refuse", standing)
     )
@@ -210,7 +206,7 @@ async def test_what_is_trusted_or_was_allowed_for_good_is_called_and_noted(
     assert (bench.approvals.log, len(bench.toolbox.calls)) == (["begun dict/look_up"], 1)
 
 
-async def test_what_was_begun_before_a_crash_is_asked_about_again_however_trusted() -> None:
+async def test_call_started_before_crash_requires_approval_even_when_trusted() -> None:
     bench = ToolsetHarness(effects=True, trusted=True, approvals=ScriptedApprovals("refuse", "again"))
     _, events = await call_tools(bench)
     assert isinstance(events[1], ApprovalWanted)
@@ -218,7 +214,7 @@ async def test_what_was_begun_before_a_crash_is_asked_about_again_however_truste
     assert bench.toolbox.calls == []
 
 
-def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None:
+def test_assign_tool_names_returns_valid_unique_names() -> None:
     box = FakeToolbox()
     titles = ["a/b c", "a/b.c", "a/" + "x" * 100, "a/" + "x" * 101, "moot/search"]
     names = list(
@@ -230,7 +226,7 @@ def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None
     assert len(set(names)) == len(titles)
 
 
-def test_what_is_offered() -> None:
+def test_tool_definitions_have_name_description_and_parameters() -> None:
     (tool,) = ToolsetHarness().toolset.tool_definitions
     assert (tool.name, tool.description, isinstance(tool.parameters, Raw)) == (
         "dict__look_up",

@@ -34,7 +34,7 @@ class AttemptsHarness:
         self.events += events
 
 
-async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
+async def test_start_attempt_emits_attempt_number_and_model() -> None:
     begun = AttemptsHarness()
     await begun.attempts.start_attempt()
     await begun.attempts.emit_notice("retry", "Trying again.")
@@ -46,7 +46,7 @@ async def test_each_attempt_is_told_with_its_number_and_its_model() -> None:
     ]
 
 
-async def test_what_all_attempts_used_is_added_up() -> None:
+async def test_build_turn_end_sums_usage_of_all_attempts() -> None:
     begun = AttemptsHarness()
     for usage in (Usage(10, 1), Usage(10, 5)):
         await begun.attempts.count_usage(
@@ -57,7 +57,7 @@ async def test_what_all_attempts_used_is_added_up() -> None:
     assert (ended.participant, ended.stage, ended.round) == ("alpha", "debate", 2)
 
 
-async def test_what_nobody_counted_is_guessed_by_the_measure_of_the_model() -> None:
+async def test_missing_usage_is_estimated_with_model_limits() -> None:
     begun = AttemptsHarness(characters_per_token=2.0)
     await begun.attempts.count_usage(REQUEST, StreamResult("completed", "1234", characters=4))
     assert begun.attempts.build_turn_end(StreamResult("completed", "1234")).usage == Usage(
@@ -65,14 +65,14 @@ async def test_what_nobody_counted_is_guessed_by_the_measure_of_the_model() -> N
     )
 
 
-async def test_a_count_that_came_before_the_words_is_not_believed() -> None:
+async def test_usage_reported_before_end_of_text_is_replaced_by_estimate() -> None:
     begun = AttemptsHarness()
     early = StreamResult("stopped_by_user", "x" * 40, usage=Usage(2, 1), characters=40)
     await begun.attempts.count_usage(REQUEST, early)
     assert begun.attempts.build_turn_end(early).usage == Usage(2, 10, estimated=True)
 
 
-async def test_a_stop_is_what_a_turn_ends_with_whatever_failed_before() -> None:
+async def test_stop_determines_turn_status_after_failure() -> None:
     begun = AttemptsHarness()
     failed = StreamResult("error")
     assert begun.attempts.stop_result_or(failed) == failed

@@ -10,9 +10,9 @@ from moot.store.database import Database
 from moot.types.billing import Charge
 from moot.types.discussions import Message
 from moot.types.events import Agreed, TurnKey
-from tests.engine.recording import make_turn_ended, open_stored_transcript
-from tests.engine.tables import FakeTranscript
-from tests.store.running import make_answer
+from tests.support.runs import make_answer
+from tests.support.table_harness import FakeTranscript
+from tests.support.transcript_harness import make_turn_ended, open_stored_transcript
 
 TURN_KEY = TurnKey("alpha", "answer", 0)
 
@@ -27,7 +27,7 @@ async def transcript_and_answer(
         yield (here.transcript if request.param == "stored" else FakeTranscript(())), said
 
 
-async def test_what_is_kept_is_said_under_the_number_that_is_returned(
+async def test_commit_event_stores_message_with_returned_seq(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, said = transcript_and_answer
@@ -36,7 +36,7 @@ async def test_what_is_kept_is_said_under_the_number_that_is_returned(
     assert list(transcript.messages) == [replace(said, number=number)]
 
 
-async def test_what_it_cost_is_added_up_and_what_nobody_knows_counts_nothing(
+async def test_spent_usd_sums_known_costs(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, said = transcript_and_answer
@@ -48,7 +48,7 @@ async def test_what_it_cost_is_added_up_and_what_nobody_knows_counts_nothing(
     assert transcript.spent_usd == 0.75
 
 
-async def test_what_is_found_is_there_and_is_no_message(
+async def test_analysis_result_is_stored_but_not_as_message(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, _ = transcript_and_answer
@@ -57,7 +57,7 @@ async def test_what_is_found_is_there_and_is_no_message(
     assert (list(transcript.analysis_results), list(transcript.messages)) == ([agreed], [])
 
 
-async def test_who_tries_again_has_not_spoken_unless_it_was_an_answer(
+async def test_discard_failed_turns_keeps_answers(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, said = transcript_and_answer
@@ -70,7 +70,7 @@ async def test_who_tries_again_has_not_spoken_unless_it_was_an_answer(
     assert [one.content for one in transcript.messages] == ["Round."]
 
 
-async def test_a_turn_that_nobody_has_seen_is_not_open(
+async def test_turn_without_events_is_not_open(
     transcript_and_answer: tuple[RunTranscript, Message],
 ) -> None:
     transcript, _ = transcript_and_answer

@@ -24,8 +24,8 @@ from moot.types.events import ActionTaken, Event, Notice, TextDelta, TurnEnded, 
 from moot.types.model_info import ModelLimits, Profile
 from moot.types.requests import File, ModelRequest, user_message
 from moot.whiteboard.state import EMPTY_BOARD
-from tests.engine.tables import RecordingProvider
-from tests.taking import ProviderServerSetup
+from tests.support.provider_turns import ProviderServerSetup
+from tests.support.table_harness import RecordingProvider
 
 MODEL_CALLER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
 IMPATIENT_CALLER = ModelCaller(Limits(idle=0.1, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
@@ -82,7 +82,7 @@ def final_turn(events: list[Event]) -> TurnEnded:
     return events[-1]
 
 
-async def test_a_good_answer() -> None:
+async def test_call_completes_with_text_usage_and_latency() -> None:
     events = await run_call(resolve_scripts("echo"))
     assert describe_events(events) == ["1: scripted/echo", "completed by scripted/echo"]
     turn = final_turn(events)
@@ -92,7 +92,7 @@ async def test_a_good_answer() -> None:
     assert turn.latency >= turn.first_token
 
 
-async def test_an_answer_that_nobody_watches_is_given_and_counted_like_a_turn() -> None:
+async def test_complete_request_answers_and_counts_like_a_turn() -> None:
     def counted() -> float:
         return (
             REGISTRY.get_sample_value("moot_turns_total", {"provider": "scripted", "status": "completed"})
@@ -105,7 +105,7 @@ async def test_an_answer_that_nobody_watches_is_given_and_counted_like_a_turn() 
     assert counted() == before + 1
 
 
-async def test_an_overloaded_model_is_asked_again() -> None:
+async def test_overloaded_model_is_retried() -> None:
     events = await run_call(resolve_scripts("flaky"))
     assert describe_events(events) == [
         "1: scripted/flaky",
@@ -115,7 +115,7 @@ async def test_an_overloaded_model_is_asked_again() -> None:
     ]
 
 
-async def test_three_tries_then_the_next_model_and_the_log_says_who_answered() -> None:
+async def test_fallback_model_is_called_after_three_attempts() -> None:
     events = await run_call(resolve_scripts("overloaded", "echo"))
     assert describe_events(events) == [
         "1: scripted/overloaded",
@@ -132,7 +132,7 @@ async def test_three_tries_then_the_next_model_and_the_log_says_who_answered() -
     assert fallback.message.endswith(" scripted/echo is asked instead of scripted/overloaded.")
 
 
-async def test_nothing_left_is_a_failed_turn_with_its_reason() -> None:
+async def test_turn_fails_with_fault_when_no_model_is_left() -> None:
     turn = final_turn(await run_call(resolve_scripts("unauthorized")))
     assert turn.status == "failed"
     assert turn.fault is not None
@@ -141,7 +141,7 @@ async def test_nothing_left_is_a_failed_turn_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "forbidden", "html", "huge_line"])
-async def test_what_asking_again_cannot_mend_is_not_asked_again(fault: str) -> None:
+async def test_non_retryable_fault_is_not_retried(fault: str) -> None:
     assert describe_events(await run_call(resolve_scripts(fault))) == [
         f"1: scripted/{fault}",
         f"failed by scripted/{fault}",
@@ -149,26 +149,26 @@ async def test_what_asking_again_cannot_mend_is_not_asked_again(fault: str) -> N
 
 
 @pytest.mark.parametrize("fault", ["reset", "error_event", "broken_json", "no_finish"])
-async def test_after_text_was_shown_the_turn_ends_partial(fault: str) -> None:
+async def test_turn_is_partial_when_stream_breaks_after_text(fault: str) -> None:
     events = await run_call(resolve_scripts(fault, "echo"))
     assert describe_events(events) == [f"1: scripted/{fault}", f"partial by scripted/{fault}"]
     assert final_turn(events).message.text
     assert final_turn(events).usage.estimated
 
 
-async def test_an_empty_answer_is_asked_for_again_at_most_twice() -> None:
+async def test_empty_answer_is_requested_again_at_most_twice() -> None:
     events = await run_call(resolve_scripts("empty"))
     assert [line for line in describe_events(events) if line == "asked_again"] == ["asked_again"] * 2
     assert describe_events(events)[-1] == "failed by scripted/empty"
 
 
-async def test_silence_is_retried_then_fails() -> None:
+async def test_silent_model_is_retried_then_fails() -> None:
     events = await run_call(resolve_scripts("silence"), model_caller=IMPATIENT_CALLER)
     assert describe_events(events).count("retry") == 1
     assert describe_events(events)[-1] == "failed by scripted/silence"
 
 
-async def test_blocked_content_goes_to_nobody_else() -> None:
+async def test_filtered_content_is_not_sent_to_fallback_model() -> None:
     blocked = Script(answer="", fault="content_filter")
     assert (
         describe_events(await run_call(resolve_scripts("blocked", "echo", blocked=blocked)))[-1]
@@ -176,7 +176,7 @@ async def test_blocked_content_goes_to_nobody_else() -> None:
     )
 
 
-async def test_a_short_wait_is_waited_and_said_a_long_one_is_not() -> None:
+async def test_short_retry_after_is_waited_for_and_long_one_uses_fallback() -> None:
     once = Script(fault="retry_ms", fault_times=1)
     assert describe_events(await run_call(resolve_scripts("once", once=once))) == [
         "1: scripted/once",
@@ -195,7 +195,7 @@ async def test_a_short_wait_is_waited_and_said_a_long_one_is_not() -> None:
     ]
 
 
-async def test_a_stop_during_the_wait_ends_the_turn() -> None:
+async def test_stop_during_wait_ends_turn() -> None:
     stop = StopSignal()
     events: list[Event] = []
 
@@ -208,7 +208,7 @@ async def test_a_stop_during_the_wait_ends_the_turn() -> None:
     assert ended.status == "stopped"
 
 
-async def test_a_stop_keeps_what_came() -> None:
+async def test_stop_keeps_text_so_far() -> None:
     stop = StopSignal()
     events: list[Event] = []
 
@@ -221,7 +221,7 @@ async def test_a_stop_keeps_what_came() -> None:
     assert (ended.status, ended.message.text, ended.fault) == ("stopped", "A table ", None)
 
 
-async def test_a_stop_before_the_start_asks_nobody() -> None:
+async def test_stop_before_start_makes_no_call() -> None:
     stop = StopSignal()
     stop.request_stop("follow_up_interrupt")
     assert describe_events(await run_call(resolve_scripts("echo"), stop)) == ["interrupted by scripted/echo"]
@@ -232,13 +232,13 @@ async def test_missing_usage_is_estimated_and_zero_stays_zero() -> None:
     assert final_turn(await run_call(resolve_scripts("zero_usage"))).usage == Usage()
 
 
-async def test_a_tool_call_is_a_completed_stream() -> None:
+async def test_tool_call_completes_stream() -> None:
     tool = Script(answer="Looking.", tool=LOOK_UP_TOOL)
     events = await run_call(resolve_scripts("tool", tool=tool))
     assert final_turn(events).status == "completed"
 
 
-async def test_a_tool_that_nobody_offered_is_no_answer() -> None:
+async def test_call_of_unknown_tool_is_no_answer() -> None:
     invented = Script(answer="", tool=LOOK_UP_TOOL)
     events = await run_call(resolve_scripts("invented", "echo", invented=invented))
     assert describe_events(events).count("asked_again") == 2
@@ -250,7 +250,7 @@ def model_with_keys(lab: ProviderServerSetup, script: str, *keys: Key) -> Resolv
     return ResolvedModel(f"lab/{script}", provider, script, KeyRing(keys))
 
 
-async def test_keys_are_tried_in_turn_and_named_but_never_shown(provider_server: ProviderServerSetup) -> None:
+async def test_keys_are_tried_in_turn_and_named_without_secret(provider_server: ProviderServerSetup) -> None:
     keys = [Key(f"KEY_{n}", f"sk-canary-{n}-0123456789") for n in range(4)]
     keys[0].uses = 9
     events = await run_call([model_with_keys(provider_server, "unauthorized", *keys)])
@@ -271,7 +271,7 @@ async def test_keys_are_tried_in_turn_and_named_but_never_shown(provider_server:
     assert "canary" not in str(events)
 
 
-async def test_a_limited_key_rests_and_the_next_one_answers(provider_server: ProviderServerSetup) -> None:
+async def test_rate_limited_key_cools_down_and_next_key_is_used(provider_server: ProviderServerSetup) -> None:
     provider_server.add_scripts(limited=Script(fault="retry_seconds", fault_times=1))
     first, second = Key("A", "sk-a-0123456789"), Key("B", "sk-b-0123456789")
     still = KeyRing((first, second), clock=lambda: 0.0)  # its rest is a second, and must not end here
@@ -286,11 +286,11 @@ async def test_a_limited_key_rests_and_the_next_one_answers(provider_server: Pro
     ]
 
 
-async def test_unknown_prices_stay_unknown(provider_server: ProviderServerSetup) -> None:
+async def test_unknown_price_stays_unknown(provider_server: ProviderServerSetup) -> None:
     assert final_turn(await run_call([model_with_keys(provider_server, "echo")])).cost is None
 
 
-async def test_a_key_is_not_blamed_for_what_was_asked(provider_server: ProviderServerSetup) -> None:
+async def test_request_fault_does_not_cool_down_key(provider_server: ProviderServerSetup) -> None:
     provider_server.add_scripts(thinker=Script(answer="", thoughts="and on and on", fault="length"))
     for script in ("thinker", "no-such-model", "empty"):
         keys = [Key(name, f"sk-{name}-0123456789") for name in "AB"]
@@ -306,7 +306,7 @@ async def test_a_key_is_not_blamed_for_what_was_asked(provider_server: ProviderS
     ]
 
 
-async def test_an_answer_that_was_stopped_is_counted_by_what_came(
+async def test_stopped_answer_is_counted_by_received_text(
     provider_server: ProviderServerSetup,
 ) -> None:
     provider_server.add_scripts(long=Script(answer="word " * 200, chunk=500, pace=0.02))
@@ -325,7 +325,7 @@ async def test_an_answer_that_was_stopped_is_counted_by_what_came(
     assert (ended.status, ended.usage.output, ended.usage.estimated) == ("stopped", 125, True)
 
 
-async def test_white_space_is_an_empty_answer() -> None:
+async def test_blank_answer_is_empty() -> None:
     blank = Script(answer=" \n ")
     assert (
         describe_events(await run_call(resolve_scripts("blank", "echo", blank=blank)))[-1]
@@ -333,7 +333,7 @@ async def test_white_space_is_an_empty_answer() -> None:
     )
 
 
-async def test_a_mistake_of_ours_is_a_failed_turn_and_keeps_what_came(
+async def test_provider_exception_ends_turn_partial_with_text_so_far(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken(ScriptedProvider):
@@ -349,7 +349,7 @@ async def test_a_mistake_of_ours_is_a_failed_turn_and_keeps_what_came(
     assert "KeyError" in caplog.text
 
 
-async def test_nonsense_counts_do_not_hurt_anybody(provider_server: ProviderServerSetup) -> None:
+async def test_negative_usage_does_not_fail_turn(provider_server: ProviderServerSetup) -> None:
     class Negative(ScriptedProvider):
         def call_cost_usd(self, model: str, usage: Usage) -> float | None:
             return profiles.call_cost_usd("https://api.openai.com/v1", "gpt-4o-mini", usage)
@@ -361,7 +361,7 @@ async def test_nonsense_counts_do_not_hurt_anybody(provider_server: ProviderServ
     assert final_turn(await run_call([model])).status == "completed"
 
 
-async def test_every_key_that_was_limited_rests(provider_server: ProviderServerSetup) -> None:
+async def test_every_rate_limited_key_cools_down(provider_server: ProviderServerSetup) -> None:
     keys = [Key(name, f"sk-{name}-0123456789") for name in "ABC"]
     await run_call([model_with_keys(provider_server, "retry_seconds", *keys)])
     assert all(key.cooldown_until > 0 for key in keys)
@@ -372,7 +372,7 @@ class TextOnlyProvider(RecordingProvider):
         return Profile(files=frozenset({"text"}))
 
 
-async def test_a_fallback_that_cannot_read_a_file_is_told_that_there_is_one() -> None:
+async def test_fallback_model_gets_note_about_unreadable_file() -> None:
     sees, blind = RecordingProvider({}), TextOnlyProvider({})
     models = [
         ResolvedModel("scripted/overloaded", sees, "overloaded", KeyRing(())),
@@ -401,7 +401,7 @@ def create_limited_caller(*waits: float | None) -> tuple[ModelCaller, FakeCallLi
     return ModelCaller(backoff_seconds=0.001, max_wait_seconds=1.0, acquire_call=door), door
 
 
-async def test_every_attempt_is_counted() -> None:
+async def test_call_limiter_counts_every_attempt() -> None:
     speaker, door = create_limited_caller(None, None)
     assert (
         describe_events(await run_call(resolve_scripts("flaky"), model_caller=speaker))[-1]
@@ -410,13 +410,13 @@ async def test_every_attempt_is_counted() -> None:
     assert door.waits == []
 
 
-async def test_a_call_waits_for_its_turn_and_says_so_once() -> None:
+async def test_call_waits_for_call_limiter_with_one_notice() -> None:
     speaker, _ = create_limited_caller(0.01, 0.01, None)
     events = await run_call(resolve_scripts("echo"), model_caller=speaker)
     assert describe_events(events) == ["waiting", "1: scripted/echo", "completed by scripted/echo"]
 
 
-async def test_a_call_that_would_wait_too_long_fails_in_words_and_nobody_else_is_asked() -> None:
+async def test_call_fails_without_fallback_when_call_limiter_wait_is_too_long() -> None:
     speaker, _ = create_limited_caller(0.01, 2.0)
     models = resolve_scripts("echo", "steady")
     models[0] = ResolvedModel("scripted/echo", models[0].provider, "echo", KeyRing((Key("A_KEY", "x"),)))
@@ -431,7 +431,7 @@ async def test_a_call_that_would_wait_too_long_fails_in_words_and_nobody_else_is
     assert (key and key.source) == "A_KEY", "the key is not to blame"
 
 
-async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
+async def test_call_waiting_for_call_limiter_can_be_stopped() -> None:
     speaker, _ = create_limited_caller(0.9)
     stop = StopSignal()
 
@@ -452,7 +452,7 @@ async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
         ("unauthorized", "Check the key and what it may be used for."),
     ],
 )
-async def test_what_fails_says_what_to_do(script: str, words: str) -> None:
+async def test_fault_message_ends_with_advice(script: str, words: str) -> None:
     speaker = IMPATIENT_CALLER if script == "silence" else MODEL_CALLER
     turn = final_turn(await run_call(resolve_scripts(script), model_caller=speaker))
     assert turn.status == "failed"
@@ -460,7 +460,7 @@ async def test_what_fails_says_what_to_do(script: str, words: str) -> None:
     assert turn.fault.message.count(words) == 1
 
 
-async def test_what_nobody_counted_is_guessed_as_the_model_is_known_to_count() -> None:
+async def test_missing_usage_is_estimated_with_characters_per_token_of_model() -> None:
     async def emit(_: list[Event]) -> None: ...
 
     def measure(model: str) -> ModelLimits:
@@ -480,7 +480,7 @@ def create_lesson_parser() -> LessonTurnParser:
 
 
 class TestLessonTurns:
-    async def test_a_turn_of_speech_and_actions_ends_with_its_script(self) -> None:
+    async def test_lesson_turn_ends_with_its_items(self) -> None:
         turn = final_turn(
             await run_call(
                 resolve_scripts("mira", mira=Script(answer=LESSON_JSON)),
@@ -489,7 +489,7 @@ class TestLessonTurns:
         )
         assert (turn.status, turn.message.text, turn.message.script) == ("completed", "Look.", LESSON_JSON)
 
-    async def test_where_nothing_was_shown_the_model_is_asked_again_with_an_act_of_its_own(self) -> None:
+    async def test_lesson_turn_is_retried_with_new_parser_when_nothing_was_shown(self) -> None:
         mira = Script(answer=LESSON_JSON, fault="overloaded", fault_times=1)
         events = await run_call(resolve_scripts("mira", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events) == [
@@ -500,13 +500,13 @@ class TestLessonTurns:
         ]
         assert len([event for event in events if isinstance(event, ActionTaken)]) == 1
 
-    async def test_what_broke_off_before_anything_was_complete_is_asked_again(self) -> None:
+    async def test_lesson_turn_broken_before_first_item_is_retried(self) -> None:
         mira = Script(answer=LESSON_JSON, fault="reset", fault_after=1, fault_times=1, chunk=20)
         events = await run_call(resolve_scripts("mira", mira=mira), new_lesson_parser=create_lesson_parser)
         assert describe_events(events)[-1] == "completed by scripted/mira"
         assert final_turn(events).message.script == LESSON_JSON
 
-    async def test_after_an_action_was_shown_nobody_is_asked_again(self) -> None:
+    async def test_lesson_turn_is_not_retried_after_an_action_was_shown(self) -> None:
         mira = Script(answer=LESSON_JSON, fault="reset", fault_after=1, chunk=60)
         events = await run_call(
             resolve_scripts("mira", "echo", mira=mira), new_lesson_parser=create_lesson_parser
@@ -515,7 +515,7 @@ class TestLessonTurns:
         assert final_turn(events).message.script == '[{"type":"action","name":"wb_open","params":{}}]'
 
     @pytest.mark.parametrize("nothing", ["[]", '[{"type":"action","name":"wb_dance"}]'])
-    async def test_an_act_in_which_nothing_happens_is_asked_again_and_then_fails(self, nothing: str) -> None:
+    async def test_lesson_turn_without_items_is_requested_again_then_fails(self, nothing: str) -> None:
         events = await run_call(
             resolve_scripts("mira", mira=Script(answer=nothing)), new_lesson_parser=create_lesson_parser
         )
@@ -546,12 +546,12 @@ class TestImpersonation:
     def visible_text(events: list[Event]) -> str:
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
-    async def test_ones_own_label_is_taken_off(self) -> None:
+    async def test_own_speaker_label_is_removed(self) -> None:
         events = await self.call_with_answers("**Alpha**: It is a meeting.")
         assert describe_events(events) == ["1: scripted/actor", "completed by scripted/actor"]
         assert self.visible_text(events) == final_turn(events).message.text == "It is a meeting."
 
-    async def test_who_speaks_as_another_is_asked_again_and_nothing_of_it_is_told(self) -> None:
+    async def test_impersonating_answer_is_requested_again_and_not_shown(self) -> None:
         events = await self.call_with_answers(
             "<think>Hm.</think>Beta: I object.", "Ada: And why?", "It is a meeting."
         )
@@ -569,22 +569,22 @@ class TestImpersonation:
             "The answer began with words of Ada; asking again.",
         ]
 
-    async def test_what_was_thrown_away_is_paid_for(self) -> None:
+    async def test_rejected_answer_is_charged(self) -> None:
         once = final_turn(await self.call_with_answers("It is a meeting."))
         twice = final_turn(await self.call_with_answers("Beta: I object.", "It is a meeting."))
         assert twice.usage.input == 2 * once.usage.input
 
-    async def test_after_two_times_the_label_is_taken_off(self) -> None:
+    async def test_impersonated_label_is_removed_after_two_rejections(self) -> None:
         events = await self.call_with_answers("Beta: I object.")
         assert describe_events(events).count("asked_again") == 2
         assert self.visible_text(events) == final_turn(events).message.text == "I object."
 
-    async def test_a_label_alone_is_no_answer(self) -> None:
+    async def test_label_without_text_is_no_answer(self) -> None:
         events = await self.call_with_answers("Alpha:", "It is a meeting.")
         assert describe_events(events)[1:3] == ["asked_again", "2: scripted/actor"]
         assert final_turn(events).message.text == "It is a meeting."
 
-    async def test_a_stop_ends_it(self) -> None:
+    async def test_stop_ends_retries_after_impersonation(self) -> None:
         stop = StopSignal()
         model = ResolvedModel("scripted/actor", SequenceProvider("Beta: I object."), "actor", KeyRing(()))
         events: list[Event] = []

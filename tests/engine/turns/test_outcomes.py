@@ -45,7 +45,7 @@ TURN_END = TurnEnded(
 )
 
 
-def test_the_message_says_who_answered_and_for_whom() -> None:
+def test_turn_message_has_participant_model_and_visibility() -> None:
     message = turn_message(RUN_CONTEXT, TURN_END)
     assert (message.content, message.thoughts, message.details) == ("Half of", "Hm.", "Aside.")
     assert (message.participant, message.name) == ("alpha", "Alpha")
@@ -55,7 +55,7 @@ def test_the_message_says_who_answered_and_for_whom() -> None:
     assert message.version_of is None
 
 
-def test_a_synthesis_is_charged_as_one() -> None:
+def test_turn_charge_has_purpose_synthesis_for_synthesis_stage() -> None:
     charges = [turn_charge(replace(TURN_END, stage=stage)) for stage in ("synthesis", "debate")]
     assert [one.purpose for one in charges] == ["synthesis", "answer"]
     assert {(one.model, one.usage, one.cost, one.participant) for one in charges} == {
@@ -63,12 +63,12 @@ def test_a_synthesis_is_charged_as_one() -> None:
     }
 
 
-def test_every_reason_has_words_of_its_own() -> None:
+def test_stop_message_is_unique_per_reason() -> None:
     words = [stop_message(reason) for reason in (None, *get_args(StopReason))]
     assert len(set(words)) == len(words)
 
 
-def test_one_without_a_key_has_failed_for_nothing() -> None:
+def test_rejection_turn_end_is_failed_and_free() -> None:
     ended = rejection_turn_end(TurnKey("alpha", "initial"), ALPHA, MissingKey("No key: store one."))
     assert (ended.status, ended.cost, ended.model) == ("failed", 0.0, "openai/one")
     assert ended.fault is not None
@@ -99,29 +99,31 @@ def fault_message(result: StreamResult) -> str:
         *((reason, "Half of", came) for reason, came in STATUS_BY_STOP_REASON.items()),
     ],
 )
-def test_how_a_turn_ends(status: StreamStatus, text: str, came: TurnStatus) -> None:
+def test_turn_status_follows_stream_status_and_text(
+    status: StreamStatus, text: str, came: TurnStatus
+) -> None:
     assert turn_status(StreamResult(status, text)) == came
 
 
-def test_an_action_without_words_was_shown_too() -> None:
+def test_has_visible_text_counts_actions_but_not_thoughts() -> None:
     assert has_visible_text(StreamResult("error", lesson_items="[{}]"))
     assert not has_visible_text(StreamResult("error", thoughts="Hm."))
 
 
-def test_who_failed_is_named_once() -> None:
+def test_explain_fault_names_model_once() -> None:
     assert fault_message(explain_fault(failed_result("network"), MODEL, None)) == "scripted/one: It broke."
     named = failed_result("network", "scripted broke.")
     assert explain_fault(named, MODEL, None) == named
 
 
-def test_a_rejected_key_is_named_by_its_source_and_never_shown() -> None:
+def test_explain_fault_names_key_source_but_not_secret() -> None:
     key = Key("OPENAI_API_KEY", "sk-secret")
     said = fault_message(explain_fault(failed_result("auth"), MODEL, key))
     assert said == "scripted/one: It broke. It came from OPENAI_API_KEY."
     assert "OPENAI_API_KEY" not in fault_message(explain_fault(failed_result("overloaded"), MODEL, key))
 
 
-def test_tries_are_told_only_where_another_could_have_helped() -> None:
+def test_add_attempt_count_applies_only_to_retryable_faults() -> None:
     assert (
         fault_message(add_attempt_count(failed_result("overloaded"), 3)) == "It broke. Gave up after 3 tries."
     )
@@ -129,7 +131,7 @@ def test_tries_are_told_only_where_another_could_have_helped() -> None:
         assert add_attempt_count(hopeless, 3) == hopeless
 
 
-def test_advice_is_given_once_and_not_beside_words_that_were_shown() -> None:
+def test_add_advice_applies_once_and_only_without_visible_text() -> None:
     advised = add_advice(failed_result("timeout"))
     assert fault_message(advised) == "It broke. Try again, or choose a faster model."
     assert add_advice(advised) == advised

@@ -22,14 +22,16 @@ from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
 from moot.types.model_info import Profile
 from moot.types.modes import DirectedOptions
 from moot.types.participants import make_participants
-from tests.api import debating
-from tests.engine.kits import ToolsetHarness
-from tests.engine.tables import QUESTION, TableHarness
+from tests.support import debate_scripts
+from tests.support.table_harness import QUESTION, TableHarness
+from tests.support.toolset_harness import ToolsetHarness
 
-SCRIPTS = debating.DEBATER_SCRIPTS | {
+SCRIPTS = debate_scripts.DEBATER_SCRIPTS | {
     "broken": Script(fault="unauthorized"),
-    "cut": debating.debater_script(debating.NO, debating.STILL_NO, fault="reset", fault_times=1),
-    "folded": Script(answer="<details>All of it is in here.</details>", when=debating.TASK_ANSWERS),
+    "cut": debate_scripts.debater_script(
+        debate_scripts.NO, debate_scripts.STILL_NO, fault="reset", fault_times=1
+    ),
+    "folded": Script(answer="<details>All of it is in here.</details>", when=debate_scripts.TASK_ANSWERS),
 }
 
 
@@ -72,7 +74,7 @@ def instruction_messages(harness: TableHarness) -> list[Message]:
 
 
 class TestPrompts:
-    async def test_the_dialogue_of_two(self) -> None:
+    async def test_debate_of_two_sends_expected_prompts(self) -> None:
         table = create_debate("yes", "no")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table) == [
@@ -121,16 +123,16 @@ These are the first answers of the \
             ]
         )
 
-    async def test_each_reads_the_others_and_never_oneself(self) -> None:
+    async def test_rebuttal_instructions_contain_other_answers_but_not_own(self) -> None:
         table = create_debate("yes", "no", "perhaps")
         await table.table.run_mode()
-        words = {"alpha": debating.YES, "beta": debating.NO, "gamma": debating.PERHAPS}
+        words = {"alpha": debate_scripts.YES, "beta": debate_scripts.NO, "gamma": debate_scripts.PERHAPS}
         told = {message.thread: message.content for message in instruction_messages(table) if message.thread}
         assert told.keys() == words.keys()
         for who, text in told.items():
             assert {one: words[one] in text for one in words} == {one: one != who for one in words}
 
-    async def test_nobody_is_told_of_an_error_nor_reads_one_who_failed(self) -> None:
+    async def test_prompts_contain_neither_errors_nor_failed_participants(self) -> None:
         table = create_debate("yes", "broken", "perhaps")
         await table.table.run_mode()
         sent = str(table.sent_messages)
@@ -138,21 +140,21 @@ These are the first answers of the \
         assert "### Beta" not in sent
         assert "beta" not in {message.thread for message in instruction_messages(table)}
 
-    async def test_what_broke_off_is_handed_on_as_such(self) -> None:
+    async def test_partial_answer_is_marked_in_instructions(self) -> None:
         table = create_debate("yes", "cut")
         await table.table.run_mode()
         (to_alpha,) = [message for message in instruction_messages(table) if message.thread == "alpha"]
         assert "### Beta (cut off)\n\nKeep it whole: nobody ha\n" in to_alpha.content
         assert table.transcript.lanes["beta"] == Lane(participant="beta", status="complete")
 
-    async def test_an_answer_that_was_folded_away_is_read_all_the_same(self) -> None:
+    async def test_answer_inside_details_block_is_included_in_instructions(self) -> None:
         table = create_debate("folded", "folded")
         assert await table.table.run_mode() == "completed"
         assert all("All of it is in here." in message.content for message in instruction_messages(table))
 
 
 class TestInstructions:
-    async def test_they_are_hidden_in_the_thread_of_whom_they_are_for(self) -> None:
+    async def test_instructions_are_hidden_in_thread_of_their_participant(self) -> None:
         table = create_debate("yes", "no")
         await table.table.run_mode()
         found = instruction_messages(table)
@@ -165,7 +167,7 @@ class TestInstructions:
             ("synthesis", 0, "user", None, ("alpha",), None, True),
         ]
 
-    async def test_readers_are_told_that_there_is_one_before_the_turn_begins(self) -> None:
+    async def test_instructions_sent_event_precedes_turn_started(self) -> None:
         table = create_debate("yes", "no")
         await table.table.run_mode()
         seats = [
@@ -183,7 +185,7 @@ class TestInstructions:
         told = [event.message for event in table.transcript.events if isinstance(event, Prompted)]
         assert told == [message.id for message in instruction_messages(table)]
 
-    async def test_a_brief_that_was_told_before_a_crash_is_not_told_again(self) -> None:
+    async def test_instructions_sent_before_crash_are_not_sent_again(self) -> None:
         before = create_debate("yes", "no")
         await before.table.run_mode()
         until = [m for m in before.transcript.messages if m.stage != "debate" or m.hidden]
@@ -194,7 +196,7 @@ class TestInstructions:
         }
         assert len(instruction_messages(table)) == 3
 
-    async def test_the_same_is_not_summed_up_twice(self) -> None:
+    async def test_unchanged_synthesis_is_not_repeated_on_retry(self) -> None:
         before = create_debate("yes", "no", "perhaps")
         await before.table.run_mode()
         table = create_debate("yes", "no", "perhaps", said=before.transcript.messages, revision=1)
@@ -203,7 +205,7 @@ class TestInstructions:
         assert table.sent_messages == []
         assert turn_statuses(table) == []
 
-    async def test_what_changed_is_summed_up_anew(self) -> None:
+    async def test_changed_answers_are_synthesized_again(self) -> None:
         before = create_debate("yes", "broken")
         await before.table.run_mode()
         said = [m for m in before.transcript.messages if m.status == "completed"]
@@ -219,7 +221,7 @@ class TestInstructions:
 
 
 class TestStoredTurns:
-    async def test_every_turn_is_kept_in_its_thread_with_its_role_and_view(self) -> None:
+    async def test_turns_are_stored_with_thread_role_and_view(self) -> None:
         table = create_debate("yes", "no")
         await table.table.run_mode()
         kept = [m for m in table.transcript.messages if m.participant]
@@ -241,7 +243,7 @@ class TestStoredTurns:
             ),
         ],
     )
-    async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(
+    async def test_stored_turn_is_not_called_again_after_crash(
         self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
     ) -> None:
         table = create_debate(
@@ -250,13 +252,13 @@ class TestStoredTurns:
         assert await table.table.run_mode() == "completed"
         assert [turn.split()[0] for turn in turn_statuses(table)] == [*asked, "synthesis/0/alpha"]
 
-    async def test_a_failure_that_was_kept_stays_one(self) -> None:
+    async def test_stored_failure_stays_failed(self) -> None:
         said = [QUESTION, stored_turn("beta", "", "initial", status="failed")]
         table = create_debate("yes", "no", said=said)
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
 
-    async def test_lanes_come_as_far_as_their_turns(self) -> None:
+    async def test_lane_status_follows_its_turns(self) -> None:
         table = create_debate("yes", "broken", "no")
         await table.table.run_mode()
         lanes = table.transcript.lanes
@@ -267,7 +269,7 @@ class TestStoredTurns:
         }
         assert "scripted" in (lanes["beta"].error or "")
 
-    async def test_one_without_a_key_fails_with_words_and_the_others_go_on(self) -> None:
+    async def test_missing_key_fails_lane_with_error_and_others_continue(self) -> None:
         table = create_debate("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
         assert await table.table.run_mode() == "completed"
         assert table.transcript.lanes["beta"].error == "No key for beta: store one."
@@ -280,7 +282,7 @@ class TestStoredTurns:
 
 
 class TestCharges:
-    async def test_every_call_is_charged_with_what_it_was_for(self) -> None:
+    async def test_every_call_is_charged_with_its_purpose(self) -> None:
         table = create_debate("yes", "no", "perhaps")
         await table.table.run_mode()
         charged = sorted((one.purpose, one.participant or "", one.model) for one in table.transcript.charges)
@@ -293,7 +295,7 @@ class TestCharges:
         ]
         assert len(charged) == len(table.provider.requests)
 
-    async def test_calls_that_fail_are_charged_too(self) -> None:
+    async def test_failed_calls_are_charged(self) -> None:
         table = create_debate("yes", "cut")
         await table.table.run_mode()
         charged = [
@@ -304,7 +306,7 @@ class TestCharges:
         (partial,) = [m.usage for m in table.transcript.messages if m.status == "partial"]
         assert (charged[0], len(charged)) == (partial, 2)
 
-    async def test_what_was_kept_before_is_not_charged_again(self) -> None:
+    async def test_stored_turn_is_not_charged_again(self) -> None:
         table = create_debate("yes", "no", said=[QUESTION, stored_turn("alpha", "Kept.", "initial")])
         await table.table.run_mode()
         assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count(
@@ -316,7 +318,7 @@ MODELS = (("alpha", "yes"), ("beta", "no"), ("gamma", "perhaps"))
 
 
 class TestLateParticipants:
-    async def test_whoever_is_late_keeps_what_was_said_and_says_so(self) -> None:
+    async def test_late_participant_fails_with_late_message(self) -> None:
         scripts = SCRIPTS | {"endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless")}
         table = TableHarness("debate", "yes", "endless", scripts=scripts, debate=DebateOptions(quorum=1))
         assert await table.table.run_mode() == "completed"
@@ -339,7 +341,7 @@ def create_lesson(*models: str, **more: object) -> TableHarness:
 
 
 class TestLessonTurns:
-    async def test_an_answer_is_asked_for_as_an_array_and_kept_with_what_was_done(self) -> None:
+    async def test_lesson_answer_is_requested_as_array_and_stored_with_actions(self) -> None:
         table = create_lesson("draws", directed=DirectedOptions(turns=1))
         assert await table.table.run_mode() == "completed"
         (asked,) = table.provider.requests
@@ -351,7 +353,7 @@ class TestLessonTurns:
             "wb_draw_text"
         ]
 
-    async def test_everybody_acts_on_the_board_that_the_others_left(self) -> None:
+    async def test_lesson_turn_acts_on_whiteboard_of_earlier_turns(self) -> None:
         table = create_lesson("draws", "draws", directed=DirectedOptions(turns=2, trigger="alpha"))
         await table.table.run_mode()
         assert [element.id for element in replay_messages(table.transcript.messages).elements] == [
@@ -361,7 +363,7 @@ class TestLessonTurns:
         speaking = [sent for sent in turn_prompts(table) if "It is your turn" in str(sent)]
         assert "- one: text" in str(speaking[-1])
 
-    async def test_the_same_brief_is_no_reason_not_to_speak_again(self) -> None:
+    async def test_repeated_instructions_do_not_skip_lesson_turn(self) -> None:
         table = create_lesson("talks", "broken", directed=DirectedOptions(turns=3, trigger="alpha"))
         await table.table.run_mode()
         assert table.answer_lines == [
@@ -373,7 +375,7 @@ class TestLessonTurns:
             len({brief.content for brief in instruction_messages(table) if brief.audience == ("alpha",)}) == 1
         )
 
-    async def test_a_turn_that_was_kept_is_not_taken_again_nor_is_a_decision(self) -> None:
+    async def test_stored_lesson_turn_and_decision_are_not_repeated(self) -> None:
         kept = stored_turn("alpha", "Look.", "turn", thread=None, script=LESSON_JSON)
         table = create_lesson(
             "draws", "talks", said=[QUESTION, kept], directed=DirectedOptions(turns=2, trigger="alpha")
@@ -409,7 +411,7 @@ def create_table_with_tools(
 
 
 class TestTools:
-    async def test_calls_are_kept_with_the_turn_and_charged_as_one(self) -> None:
+    async def test_tool_calls_are_stored_with_turn_and_charged_once(self) -> None:
         table, box = create_table_with_tools(price=100.0)
         assert await table.table.run_mode() == "completed"
         (answer,) = table.answers
@@ -421,14 +423,16 @@ class TestTools:
         assert charge.cost is not None
         assert charge.cost > 0
 
-    async def test_a_server_that_cannot_be_used_is_a_notice_and_the_turn_goes_on(self) -> None:
+    async def test_unavailable_tool_server_causes_notice_and_turn_continues(self) -> None:
         table, _ = create_table_with_tools(tool_server="gone")
         assert await table.table.run_mode() == "completed"
         (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
         assert (notice.kind, notice.participant) == ("tools", "alpha")
         assert notice.message == "The tool server gone has ended. Its tools are left out."
 
-    async def test_a_model_that_cannot_call_answers_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_model_without_tool_support_answers_without_tools(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         table, box = create_table_with_tools()
         monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
         assert await table.table.run_mode() == "completed"
@@ -436,7 +440,7 @@ class TestTools:
         assert notices == ["caller cannot call tools: it answers without them."]
         assert (table.provider.requests[0].tools, box.calls) == ((), [])
 
-    async def test_a_cap_ends_it_between_two_rounds(self) -> None:
+    async def test_max_cost_stops_turn_between_tool_rounds(self) -> None:
         table, box = create_table_with_tools(cap=0.0001, price=1000.0, calls=9)
         assert await table.table.run_mode() == "stopped"
         assert len(box.calls) == 1
@@ -444,7 +448,7 @@ class TestTools:
         assert notice.kind == "cap"
         assert table.answers[0].content == "Well."
 
-    async def test_and_so_does_a_budget_that_is_spent(self) -> None:
+    async def test_spent_budget_stops_turn_between_tool_rounds(self) -> None:
         async def over_budget(cost: float) -> str | None:
             return "This week's budget is spent: it ends here." if cost > 0 else None
 

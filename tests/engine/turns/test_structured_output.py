@@ -76,7 +76,7 @@ async def request_table(*answers: str) -> tuple[StructuredResult[Table], Sequenc
         f"\n {GOOD}\n",
     ],
 )
-async def test_a_good_answer_is_understood_whatever_stands_around_it(answer: str) -> None:
+async def test_structured_completion_parses_object_whatever_surrounds_it(answer: str) -> None:
     told, provider = await request_table(answer)
     assert told.value == VALUE
     assert (told.model, told.cost) == ("scripted/changing", 0.0)
@@ -84,7 +84,7 @@ async def test_a_good_answer_is_understood_whatever_stands_around_it(answer: str
     assert len(provider.requests) == 1
 
 
-async def test_the_form_is_asked_for_in_words_and_as_a_schema() -> None:
+async def test_structured_completion_sends_schema_in_prompt_and_request() -> None:
     _, provider = await request_table(GOOD)
     (asked,) = provider.requests
     assert asked.system == snapshot("""\
@@ -99,7 +99,7 @@ Answer with one JSON object and nothing else: no words before or after it, no co
     assert asked.messages == REQUEST.messages
 
 
-async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
+async def test_invalid_answer_is_requested_again_with_reason() -> None:
     told, provider = await request_table(BAD, GOOD)
     assert told.value == VALUE
     again = provider.requests[1].messages
@@ -129,7 +129,7 @@ async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
         ("[" * 10 + "{" * 100_000 + "}", "JSON|recursion"),
     ],
 )
-async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reason: str) -> None:
+async def test_second_invalid_answer_is_error_with_reason(answer: str, reason: str) -> None:
     told, _ = await request_table(answer, answer, GOOD)
     assert told.fault is not None
     assert told.fault.kind == "bad_response"
@@ -139,7 +139,7 @@ async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reaso
         told.unwrap()
 
 
-async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
+async def test_truncated_answer_is_requested_again_shorter() -> None:
     provider = SequenceProvider(GOOD[:20], GOOD)
     provider._scripts.by_name["0"] = Script(answer=GOOD[:20], finish="length")
     told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table)
@@ -149,7 +149,7 @@ async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
     assert "cut off at the token limit" in complaint.text
 
 
-async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
+async def test_failed_model_is_error_with_its_message() -> None:
     provider = ScriptedProvider(Scripts(BUILT_IN_SCRIPTS))
     told = await structured_completion(MODEL_CALLER, resolve_models(provider, "unauthorized"), REQUEST, Table)
     with pytest.raises(ProviderError, match="Key rejected") as error:
@@ -157,7 +157,7 @@ async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
     assert error.value.fault.kind == "auth"
 
 
-async def test_half_an_answer_is_no_answer() -> None:
+async def test_partial_answer_is_error() -> None:
     provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
     told = await structured_completion(MODEL_CALLER, resolve_models(provider, "cut"), REQUEST, Table)
     assert told.value is None
@@ -165,7 +165,7 @@ async def test_half_an_answer_is_no_answer() -> None:
         told.unwrap()
 
 
-async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
+async def test_failed_custom_check_is_reported_to_model_and_in_fault() -> None:
     provider = SequenceProvider(GOOD, GOOD)
     told = await structured_completion(
         MODEL_CALLER, resolve_models(provider), REQUEST, Table, lambda _: "it wobbles"
@@ -177,14 +177,14 @@ async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
     assert "it wobbles" in complaint.text
 
 
-async def test_a_stop_ends_it_without_an_answer() -> None:
+async def test_stop_returns_no_value_and_no_fault() -> None:
     provider, stop = SequenceProvider(GOOD, GOOD), StopSignal()
     stop.request_stop()
     told = await structured_completion(MODEL_CALLER, resolve_models(provider), REQUEST, Table, stop=stop)
     assert (told.value, told.fault, provider.requests) == (None, None, [])
 
 
-async def test_the_next_model_answers_where_the_first_cannot() -> None:
+async def test_fallback_model_answers_when_first_model_fails() -> None:
     provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "good": Script(answer=GOOD)}))
     told = await structured_completion(
         MODEL_CALLER, resolve_models(provider, "unauthorized", "good"), REQUEST, Table
@@ -192,6 +192,6 @@ async def test_the_next_model_answers_where_the_first_cannot() -> None:
     assert (told.value, told.model) == (VALUE, "scripted/good")
 
 
-async def test_thoughts_before_the_answer_are_not_part_of_it() -> None:
+async def test_thoughts_before_answer_are_ignored() -> None:
     told, _ = await request_table(f"<think>{{round?}}</think>{GOOD}")
     assert told.value == VALUE

@@ -23,10 +23,10 @@ from moot.types.chunks import ToolCall, Usage
 from moot.types.discussions import Message
 from moot.types.model_info import ModelLimits, Profile, TokenCount
 from moot.types.requests import File, ModelRequest, ToolResult, assistant_message, user_message
-from tests.databases import open_migrated_database
+from tests.support.databases import open_migrated_database
 
 
-def test_four_characters_are_a_token() -> None:
+def test_estimate_usage_counts_four_characters_per_token() -> None:
     request = ModelRequest(
         model="x", system="12345678", messages=(user_message("1234"), assistant_message("123"))
     )
@@ -34,12 +34,12 @@ def test_four_characters_are_a_token() -> None:
     assert (usage.input, usage.output, usage.estimated) == (2 + 1 + 1, 2, True)
 
 
-def test_everything_sent_counts() -> None:
+def test_estimate_usage_counts_files_and_tool_parts() -> None:
     parts = (File("a", "image/png", b"x"), ToolCall("1", "f", "1234"), ToolResult("1", "f", "12345678"))
     assert estimate_usage(ModelRequest(model="x", messages=(user_message(*parts),)), 0).input == 1000 + 1 + 2
 
 
-def test_a_model_that_is_known_to_count_otherwise_is_believed() -> None:
+def test_estimate_usage_uses_given_characters_per_token() -> None:
     request = ModelRequest(model="x", system="12345678", messages=(user_message("1234"),))
     usage = estimate_usage(request, 5, 2.0)
     assert (usage.input, usage.output) == (4 + 2, 3)
@@ -57,7 +57,7 @@ def answer_message(text: str, usage: Usage | None, model: str | None = "a/one", 
     )
 
 
-def test_answers_are_compared_with_what_was_counted_for_them_by_model() -> None:
+def test_count_answer_tokens_sums_characters_and_tokens_by_model() -> None:
     turns = [
         answer_message("x" * 30, Usage(999, 10)),
         answer_message("x" * 10, Usage(1, 10), details="x" * 5),
@@ -66,7 +66,7 @@ def test_answers_are_compared_with_what_was_counted_for_them_by_model() -> None:
     assert count_answer_tokens(turns) == {"a/one": TokenCount(45, 20), "b/two": TokenCount(12, 4)}
 
 
-def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
+def test_count_answer_tokens_excludes_thoughts() -> None:
     assert count_answer_tokens(
         [answer_message("x" * 30, Usage(1, 110, reasoning=100), thoughts="Well.")]
     ) == {"a/one": TokenCount(30, 10)}
@@ -86,11 +86,11 @@ def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
     ],
     ids=["guessed", "unknown", "nobody's", "thoughts", "empty", "nothing", "too few", "too many"],
 )
-def test_what_teaches_nothing_is_left_out(turn: Message) -> None:
+def test_count_answer_tokens_skips_unreliable_messages(turn: Message) -> None:
     assert count_answer_tokens([turn]) == {}
 
 
-def test_a_turn_of_speech_and_actions_teaches_nothing() -> None:
+def test_count_answer_tokens_skips_lesson_turns() -> None:
     turn = Message(
         id="msg_1",
         discussion="dis_1",
@@ -118,7 +118,7 @@ def create_context_limits(database: Database, **fallback: tuple[str, ...]) -> Co
     return ContextLimits(TokenRates(database), Registry({"vague": INCOMPLETE_CONFIG}, {}), others)
 
 
-async def test_of_a_model_nobody_counted_nothing_is_known(database: Database) -> None:
+async def test_limits_for_models_omits_models_without_token_counts(database: Database) -> None:
     assert (
         await create_context_limits(database).limits_for_models(
             ["scripted/echo", "openai/gpt-4o-mini"], "single"
@@ -127,12 +127,12 @@ async def test_of_a_model_nobody_counted_nothing_is_known(database: Database) ->
     )
 
 
-async def test_a_model_counts_as_it_was_seen_to(database: Database) -> None:
+async def test_limits_for_models_returns_learned_characters_per_token(database: Database) -> None:
     found = await create_context_limits(database).limits_for_models(["openai/gpt-4o"], "single")
     assert found == {"openai/gpt-4o": ModelLimits(characters_per_token=3.005)}
 
 
-async def test_where_something_has_to_fit_the_window_is_known_too(database: Database) -> None:
+async def test_limits_for_models_includes_context_window_when_mode_needs_it(database: Database) -> None:
     found = await create_context_limits(database).limits_for_models(
         ["openai/gpt-4o", "local/demo"], "advisors"
     )
@@ -141,7 +141,7 @@ async def test_where_something_has_to_fit_the_window_is_known_too(database: Data
     assert found["local/demo"].context < 10_000
 
 
-async def test_it_has_to_fit_those_who_may_be_asked_instead(database: Database) -> None:
+async def test_limits_for_models_uses_smallest_window_of_fallbacks(database: Database) -> None:
     wide = await create_context_limits(database).limits_for_models(["openai/gpt-4o"], "advisors")
     narrow = await create_context_limits(database, openai__gpt_4o=()).limits_for_models(
         ["openai/gpt-4o"], "advisors"
@@ -152,14 +152,14 @@ async def test_it_has_to_fit_those_who_may_be_asked_instead(database: Database) 
     assert found.context == (await both.limits_for_models(["local/demo"], "advisors"))["local/demo"].context
 
 
-async def test_a_provider_that_is_gone_or_set_up_wrongly_keeps_nobody_waiting(database: Database) -> None:
+async def test_limits_for_models_ignores_missing_or_invalid_provider(database: Database) -> None:
     assert (
         await create_context_limits(database).limits_for_models(["gone/model", "vague/model"], "advisors")
         == {}
     )
 
 
-def test_the_smallest_window_counts_and_the_first_says_how_long_an_answer_is() -> None:
+def test_combine_model_limits_uses_smallest_window_and_first_answer_limit() -> None:
     profiles = [Profile(default_max_tokens=100), Profile(context=9000), Profile(context=5000)]
     assert combine_model_limits(profiles, 2.0) == ModelLimits(
         characters_per_token=2.0, context=5000, answer=100
@@ -178,13 +178,13 @@ def resolve_windows(*models: str) -> list[ResolvedModel]:
     return [ResolvedModel(f"scripted/{one}", WindowedProvider(Scripts()), one, KeyRing(())) for one in models]
 
 
-def test_the_smallest_window_of_a_chain_counts() -> None:
+def test_max_prompt_chars_uses_smallest_window_of_models() -> None:
     assert max_prompt_chars(resolve_windows("8192", "4096", "unknown")) == 4096
 
 
-def test_a_window_that_nobody_knows_has_a_limit() -> None:
+def test_max_prompt_chars_has_ceiling_when_window_is_unknown() -> None:
     assert max_prompt_chars(resolve_windows("unknown")) == PROMPT_CHARS_CEILING
 
 
-def test_nobody_is_given_more_than_the_limit() -> None:
+def test_max_prompt_chars_never_exceeds_ceiling() -> None:
     assert max_prompt_chars(resolve_windows("2000000")) == PROMPT_CHARS_CEILING

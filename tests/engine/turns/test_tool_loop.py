@@ -30,7 +30,7 @@ from moot.types.events import (
 from moot.types.faults import make_fault
 from moot.types.model_info import Profile
 from moot.types.requests import ModelMessage, ModelRequest, ToolResult, user_message
-from tests.engine.kits import ToolsetHarness, look_up
+from tests.support.toolset_harness import ToolsetHarness, look_up
 
 MODEL_CALLER = ModelCaller(Limits(idle=60, total=120), backoff_seconds=0.001, jitter=lambda: 0.5)
 REQUEST = ModelRequest(model="", messages=(user_message("What is a moot?"),))
@@ -98,7 +98,7 @@ def tool_calling_provider(calls: int = 1, **more: Any) -> ScriptedProvider:
     return ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, calls=calls, **more)}))
 
 
-async def test_what_was_said_before_a_call_stays_and_goes_back_to_the_model() -> None:
+async def test_text_before_tool_call_is_kept_and_sent_back_to_model() -> None:
     provider = SequenceProvider(
         [Thought("Hm."), Thought("", "proof"), Text("Let me look."), CALL, Usage(5, 3), Done("tool_calls")],
         [Text("It is a meeting."), Usage(9, 4), Done("stop")],
@@ -119,20 +119,20 @@ async def test_what_was_said_before_a_call_stays_and_goes_back_to_the_model() ->
     assert sum(isinstance(event, TurnStarted) for event in events) == 1
 
 
-async def test_calls_run_where_the_finish_says_stop_and_where_nothing_is_said() -> None:
+async def test_tool_calls_run_when_finish_reason_is_stop_and_text_is_empty() -> None:
     provider = SequenceProvider([CALL, Done("stop")], [Text("So."), Done("stop")])
     ended, _ = await run_turn(provider, ToolsetHarness())
     assert (ended.message.text, len(ended.message.tools)) == ("So.", 1)
 
 
-async def test_a_call_that_was_cut_off_is_never_made() -> None:
+async def test_truncated_tool_call_is_not_executed() -> None:
     bench = ToolsetHarness()
     provider = ScriptedProvider(Scripts({"m": Script(tool=LOOK_UP_CALL, fault="cut_tool")}))
     ended, _ = await run_turn(provider, bench)
     assert (ended.status, bench.toolbox.calls) == ("partial", [])
 
 
-async def test_several_calls_of_one_answer_are_told_in_their_order() -> None:
+async def test_parallel_tool_results_keep_call_order() -> None:
     calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3)]
     provider = SequenceProvider([*calls, Done("tool_calls")], [Text("So."), Done("stop")])
     await run_turn(provider, ToolsetHarness())
@@ -140,14 +140,14 @@ async def test_several_calls_of_one_answer_are_told_in_their_order() -> None:
     assert [part.call_id for part in results if isinstance(part, ToolResult)] == ["0", "1", "2"]
 
 
-async def test_saying_nothing_more_after_a_call_is_an_end() -> None:
+async def test_empty_round_after_tool_call_completes_turn() -> None:
     ended, _ = await run_turn(
         SequenceProvider([Text("I do it."), CALL, Done("stop")], [Done("stop")]), ToolsetHarness()
     )
     assert (ended.status, ended.message.text) == ("completed", "I do it.")
 
 
-async def test_a_thought_that_looked_like_text_takes_nothing_of_earlier_rounds_away() -> None:
+async def test_retracted_thought_keeps_text_of_earlier_rounds() -> None:
     provider = SequenceProvider(
         [Text("First."), CALL, Done("stop")], [Text("hm</think>Second."), Done("stop")]
     )
@@ -156,7 +156,7 @@ async def test_a_thought_that_looked_like_text_takes_nothing_of_earlier_rounds_a
     assert "".join(e.text for e in events if isinstance(e, ThoughtDelta)) == ended.message.thoughts == "hm"
 
 
-async def test_a_round_that_fails_is_asked_again_and_nothing_begins_anew() -> None:
+async def test_failed_round_is_retried_without_repeating_earlier_rounds() -> None:
     failed = make_fault("overloaded", "Too many.")
     provider = SequenceProvider(
         [Text("First."), CALL, Done("stop")], [Failed(failed)], [Text("Second."), Done("stop")]
@@ -168,7 +168,7 @@ async def test_a_round_that_fails_is_asked_again_and_nothing_begins_anew() -> No
     assert [event.kind for event in events if isinstance(event, Notice)] == ["retry"]
 
 
-async def test_another_model_goes_on_from_what_was_called_and_is_shown_no_proofs_of_the_first() -> None:
+async def test_fallback_model_continues_after_tool_call_without_signatures() -> None:
     refused = [Failed(make_fault("auth", "No.", retryable=False))]
     first = SequenceProvider([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
     other = SequenceProvider([CALL, Done("stop")], [Text("Second."), Done("stop")])
@@ -186,7 +186,7 @@ async def test_another_model_goes_on_from_what_was_called_and_is_shown_no_proofs
     assert [len(provider.requests) for provider in (first, other)] == [2, 2]
 
 
-async def test_once_a_round_has_said_something_no_other_model_is_asked() -> None:
+async def test_fallback_model_is_not_called_when_round_has_text() -> None:
     broken: list[Chunk] = [Text("Sec"), Failed(make_fault("network", "Gone."))]
     other = SequenceProvider([Text("Me?"), Done("stop")])
     ended, _ = await run_turn(
@@ -195,14 +195,14 @@ async def test_once_a_round_has_said_something_no_other_model_is_asked() -> None
     assert (ended.status, ended.message.text, other.requests) == ("partial", "First.\n\nSec", [])
 
 
-async def test_a_fallback_that_cannot_call_is_asked_without_tools() -> None:
+async def test_fallback_model_without_tool_support_gets_no_tools() -> None:
     refused = SequenceProvider([Failed(make_fault("auth", "No.", retryable=False))])
     other = SequenceProvider([Text("So."), Done("stop")], tools=False)
     ended, _ = await run_turn(refused, ToolsetHarness(), other)
     assert (ended.status, other.requests[0].tools) == ("completed", ())
 
 
-async def test_five_errors_in_a_row_end_it() -> None:
+async def test_turn_fails_after_max_errors_in_a_row() -> None:
     async def broken(_: Mapping[str, Any]) -> str:
         raise ValueError("no luck")
 
@@ -214,7 +214,7 @@ async def test_five_errors_in_a_row_end_it() -> None:
     assert len(ended.message.tools) == MAX_ERRORS_IN_A_ROW
 
 
-async def test_errors_between_which_something_succeeds_do_not() -> None:
+async def test_successful_call_resets_error_count() -> None:
     numbers: list[int] = []
 
     async def sometimes(_: Mapping[str, Any]) -> str:
@@ -229,7 +229,7 @@ async def test_errors_between_which_something_succeeds_do_not() -> None:
     assert (ended.status, len(numbers)) == ("completed", 12)
 
 
-async def test_there_is_an_end_to_the_rounds_and_people_are_told_on_the_way() -> None:
+async def test_turn_ends_after_max_tool_rounds_with_notice() -> None:
     bench = ToolsetHarness()
     ended, events = await run_turn(tool_calling_provider(calls=1000, answer="Well."), bench)
     assert (ended.status, len(bench.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
@@ -237,7 +237,7 @@ async def test_there_is_an_end_to_the_rounds_and_people_are_told_on_the_way() ->
     assert (notice.kind, "20 times" in notice.message) == ("still_working", True)
 
 
-async def test_a_stop_in_a_call_ends_the_turn_and_keeps_what_was_said() -> None:
+async def test_stop_during_tool_call_ends_turn_and_keeps_text() -> None:
     stop = StopSignal()
 
     async def stopping(arguments: Mapping[str, Any]) -> str:
@@ -250,7 +250,7 @@ async def test_a_stop_in_a_call_ends_the_turn_and_keeps_what_was_said() -> None:
     assert (ended.status, ended.message.text) == ("stopped", "Let me look.")
 
 
-async def test_whoever_speaks_in_the_meantime_waits_for_the_end_of_it() -> None:
+async def test_follow_up_interrupt_waits_for_end_of_turn() -> None:
     stop = StopSignal()
 
     async def interrupted(arguments: Mapping[str, Any]) -> str:
@@ -261,7 +261,7 @@ async def test_whoever_speaks_in_the_meantime_waits_for_the_end_of_it() -> None:
     assert (ended.status, ended.message.text.endswith("moot is a meeting.")) == ("completed", True)
 
 
-async def test_what_it_costs_is_looked_at_between_rounds() -> None:
+async def test_budget_is_enforced_between_rounds() -> None:
     costs: list[float] = []
     stop = StopSignal()
 
@@ -278,7 +278,7 @@ async def test_what_it_costs_is_looked_at_between_rounds() -> None:
     assert 0 < costs[0] < costs[1] == ended.cost
 
 
-async def test_where_there_are_no_tools_a_call_is_told_in_vain() -> None:
+async def test_tool_call_without_tools_returns_error_result() -> None:
     ended, events = await run_turn(tool_calling_provider(answer="Let me look."), None)
     assert (ended.status, ended.message.text) == ("completed", "Let me look.")
     assert [type(event) for event in events[-2:]] == [ToolCalled, ToolReturned]

@@ -13,7 +13,7 @@ from moot.prompts.tasks.claims import claims_task, find_quote
 from moot.types.debate import DebateClaims
 from moot.types.discussions import Message
 from moot.types.events import LedgerMade
-from tests.prompts.debating import (
+from tests.prompts.debate_discussions import (
     MAX_CHARS,
     MESSAGES_WITH_CLAIMS,
     make_answer,
@@ -48,7 +48,7 @@ def extract_claims(
 
 
 class TestClaimsTask:
-    def test_the_whole_material(self) -> None:
+    def test_claims_task_material_matches_snapshot(self) -> None:
         assert task_material(claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)) == snapshot("""\
 The question:
 Shall we split it?
@@ -69,12 +69,12 @@ Wait a quarter; then the numbers are known.
 I change my position: split it now.\
 """)
 
-    def test_nobody_can_be_named_who_did_not_answer(self) -> None:
+    def test_claims_task_rejects_unknown_participant_label(self) -> None:
         for who in ("p4", "p0", "alpha", "Alpha"):
             with pytest.raises(msgspec.ValidationError, match="Invalid enum value"):
                 extract_claims([make_claim("x", {who: "nobody knows the cost"})])
 
-    def test_a_ledger_without_claims_is_refused(self) -> None:
+    def test_claims_task_rejects_answer_without_claims(self) -> None:
         inquiry = claims_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert (
             inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer_type)) is not None
@@ -94,13 +94,13 @@ I change my position: split it now.\
             "«nobody knows the cost»",
         ],
     )
-    def test_a_quote_is_found_whatever_stands_around_and_between_its_words(self, quote: str) -> None:
+    def test_claim_quote_matches_despite_surrounding_marks_and_whitespace(self, quote: str) -> None:
         (found,) = extract_claims([make_claim("The cost is unknown.", {"p2": quote})]).claims
         (voice,) = found.supporters
         assert (voice.participant, voice.quote) == ("beta", "nobody knows the cost")
         assert voice.message == "msg_beta_debate", "the last answer counts before the first"
 
-    def test_what_was_only_said_at_first_is_found_there(self) -> None:
+    def test_claim_quote_points_to_first_answer_when_missing_from_last(self) -> None:
         (found,) = extract_claims([make_claim("x", {"p2": "Keep it whole, whatever"})]).claims
         assert found.supporters[0].message == "msg_beta_initial"
 
@@ -118,26 +118,26 @@ I change my position: split it now.\
         ],
         ids=["another's", "invented", "too short", "empty", "marks", "pattern", "a dot", "in capitals"],
     )
-    def test_what_is_not_in_the_answer_is_dropped_and_counted(self, who: str, quote: str) -> None:
+    def test_claims_task_drops_and_counts_quotes_not_in_answer(self, who: str, quote: str) -> None:
         found = extract_claims(
             [make_claim("x", {"p3": "I change my position"}, {who: quote}), make_claim("y", {who: quote})]
         )
         (left,) = found.claims
         assert (left.claim, left.opponents, found.unproven) == ("x", (), 2)
 
-    def test_a_claim_that_fewer_than_half_hold_is_a_minority_s(self) -> None:
+    def test_claim_is_minority_when_fewer_than_half_support_it(self) -> None:
         quotes = {"p1": "Split it now", "p2": "nobody knows the cost", "p3": "I change my position"}
         for holders in (some for size in (1, 2, 3) for some in permutations(quotes, size)):
             (found,) = extract_claims([make_claim("x", {who: quotes[who] for who in holders})]).claims
             assert found.minority == (len(holders) == 1)
 
-    def test_a_claim_that_is_only_disputed_is_nobody_s_view(self) -> None:
+    def test_claim_without_supporters_is_not_minority(self) -> None:
         (found,) = extract_claims(
             [make_claim("x", {"p1": "never said at all"}, {"p2": "nobody knows the cost"})]
         ).claims
         assert (found.supporters, found.minority) == ((), False)
 
-    def test_half_of_an_even_table_is_no_minority(self) -> None:
+    def test_claim_is_not_minority_when_half_of_two_support_it(self) -> None:
         log = [
             make_user_message(),
             make_answer("alpha", "Split it right now."),
@@ -146,7 +146,7 @@ I change my position: split it now.\
         (found,) = extract_claims([make_claim("x", {"p1": "Split it right now"})], messages=log).claims
         assert not found.minority
 
-    def test_a_change_of_mind_shows_in_the_second_answer(self) -> None:
+    def test_position_change_requires_quote_from_second_answer(self) -> None:
         found = extract_claims(
             [make_claim("x", {"p1": "Split it now."})],
             [
@@ -164,7 +164,7 @@ I change my position: split it now.\
         )
         assert found.unproven == 3
 
-    def test_nobody_is_convinced_by_oneself(self) -> None:
+    def test_position_change_ignores_participant_as_its_own_cause(self) -> None:
         (found,) = extract_claims(
             [make_claim("x", {"p1": "Split it now."})],
             [make_position_change("p3", "I change my position", "p3")],
@@ -183,7 +183,7 @@ QUOTE_MARKS = "\"'“”„»«\u2018\u2019…."
 
 class TestFindQuote:
     @given(word_lists, st.data())
-    def test_any_cut_at_words_is_found_as_it_stands_there(self, some: list[str], data: st.DataObject) -> None:
+    def test_find_quote_finds_any_word_range_as_written(self, some: list[str], data: st.DataObject) -> None:
         text = "".join(word + data.draw(whitespace) for word in some)
         first = data.draw(st.integers(0, len(some) - 1))
         last = data.draw(st.integers(first + 1, len(some)))
@@ -196,7 +196,7 @@ class TestFindQuote:
         assert "".join(found.split()) in "".join(cut.split())
 
     @given(word_lists, word_lists)
-    def test_what_is_found_is_in_the_text(self, some: list[str], quote: list[str]) -> None:
+    def test_find_quote_returns_only_text_from_answer(self, some: list[str], quote: list[str]) -> None:
         text = " ".join(some)
         found = find_quote(" ".join(quote), text)
         assert found is None or found in text
@@ -204,14 +204,16 @@ class TestFindQuote:
     @pytest.mark.parametrize(
         "words", ["a.b*c+ (d|e) [f]", "\\d\\w\\s and more", "^start of it$", "{1,2} times {x}"]
     )
-    def test_it_is_text_and_no_pattern(self, words: str) -> None:
+    def test_find_quote_treats_regex_characters_literally(self, words: str) -> None:
         assert find_quote(words, f"So: {words} is it.") == words
         assert find_quote(words, "axbxc d f 1 start of it and so on") is None
 
     @pytest.mark.parametrize(("quote", "found"), [("Yes.", "Yes."), ("Ye", None), ("No.", None)])
-    def test_an_answer_that_is_short_itself_is_quoted_whole(self, quote: str, found: str | None) -> None:
+    def test_find_quote_accepts_short_quote_only_when_answer_is_as_short(
+        self, quote: str, found: str | None
+    ) -> None:
         assert find_quote(quote, " Yes. ") == found
 
-    def test_nothing_is_found_in_nothing(self) -> None:
+    def test_find_quote_returns_none_for_empty_answer(self) -> None:
         assert find_quote("", "") is None
         assert find_quote("something that was said", "") is None

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from moot.prompts.tasks.debate_summary import agreement_task, debate_summary_task
 from moot.types.events import Agreed, SummaryMade
 from moot.types.participants import Participant
-from tests.prompts.debating import (
+from tests.prompts.debate_discussions import (
     DEBATE_MESSAGES,
     FOUR_PARTICIPANTS,
     MAX_CHARS,
@@ -22,7 +22,7 @@ from tests.prompts.debating import (
 
 
 class TestAgreementTask:
-    def test_only_the_first_answers_are_shown(self) -> None:
+    def test_agreement_task_material_has_only_first_answers(self) -> None:
         inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert task_material(inquiry) == snapshot("""\
 The question:
@@ -38,7 +38,7 @@ Keep it whole, whatever Alpha says: nobody knows the cost.
 Wait a quarter; then the numbers are known.\
 """)
 
-    def test_what_it_would_have_cost_is_what_the_first_answers_did(self) -> None:
+    def test_agreement_task_reports_cost_of_first_answers_as_saving(self) -> None:
         costs = [0.25, 0.5]
         log = [
             make_user_message(),
@@ -48,7 +48,7 @@ Wait a quarter; then the numbers are known.\
         assert isinstance(found, Agreed)
         assert (found.agree, found.reason, found.saved) == (True, "Both say so.", 0.75)
 
-    def test_where_a_price_is_not_known_nobody_can_say_what_was_saved(self) -> None:
+    def test_agreement_task_saving_is_unknown_when_a_cost_is_unknown(self) -> None:
         log = [
             make_user_message(),
             make_answer("alpha", "So.", cost=0.25),
@@ -56,7 +56,7 @@ Wait a quarter; then the numbers are known.\
         ]
         assert task_result(agreement_task(log, "run_1", MAX_CHARS), agree=True, reason="So.").saved is None
 
-    def test_a_verdict_needs_a_reason(self) -> None:
+    def test_agreement_task_rejects_empty_reason(self) -> None:
         inquiry = agreement_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS)
         assert inquiry.check(inquiry.answer_type(agree=True, reason=" ")) == "`reason` is empty."
 
@@ -66,7 +66,7 @@ SUMMARY_FIELDS = {"overview": "All.", "agreements": ["x"], "disagreements": [], 
 
 
 class TestDebateSummaryTask:
-    def test_all_answers_are_shown_and_none_of_them_twice(self) -> None:
+    def test_debate_summary_task_material_has_each_answer_once(self) -> None:
         assert task_material(
             debate_summary_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS)
         ) == snapshot("""\
@@ -89,21 +89,21 @@ Wait a quarter; then the numbers are known.
 I change my position: split it now.\
 """)
 
-    def test_the_form_has_one_entry_for_each_who_answered(self) -> None:
+    def test_debate_summary_task_answer_type_has_one_field_per_responder(self) -> None:
         form = debate_summary_task(
             MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
         ).answer_type
         assert form.__struct_fields__ == (*SUMMARY_FIELDS, "p1", "p2", "p3")
 
     @pytest.mark.parametrize("rows", [["p1", "p2"], []])
-    def test_a_form_that_is_not_filled_in_for_everybody_is_refused(self, rows: list[str]) -> None:
+    def test_debate_summary_task_rejects_answer_with_missing_row(self, rows: list[str]) -> None:
         form = debate_summary_task(
             MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
         ).answer_type
         with pytest.raises(msgspec.ValidationError, match="missing required field"):
             msgspec.convert(SUMMARY_FIELDS | dict.fromkeys(rows, SUMMARY_ROW), type=form)
 
-    def test_everybody_at_the_table_has_one_row_and_whoever_did_not_answer_an_empty_one(self) -> None:
+    def test_debate_summary_has_row_per_participant_empty_without_answer(self) -> None:
         inquiry = debate_summary_task(
             MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
         )
@@ -155,7 +155,7 @@ I change my position: split it now.\
     @given(
         st.sets(st.sampled_from(FOUR_PARTICIPANTS)), st.sets(st.sampled_from(FOUR_PARTICIPANTS), min_size=1)
     )
-    def test_rows_are_those_of_the_participants_whoever_answered(
+    def test_debate_summary_rows_match_participants_for_any_responders(
         self, answered: set[Participant], taking_part: set[Participant]
     ) -> None:
         log = [make_user_message(), *(make_answer(who.id, f"I am {who.id}.") for who in answered)]
@@ -167,14 +167,14 @@ I change my position: split it now.\
         assert rows == {who.id: "a" if who in answered else "" for who in taking_part}
         assert len(found.summary.per_model) == len(taking_part)
 
-    def test_an_overview_is_needed(self) -> None:
+    def test_debate_summary_task_rejects_empty_overview(self) -> None:
         inquiry = debate_summary_task(
             [make_user_message()], "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
         )
         empty = msgspec.convert(SUMMARY_FIELDS | {"overview": "\n"}, type=inquiry.answer_type)
         assert inquiry.check(empty) == "`overview` is empty."
 
-    def test_it_rests_on_what_was_said_and_on_nothing_else(self) -> None:
+    def test_debate_summary_task_cache_key_depends_only_on_answers(self) -> None:
         once = debate_summary_task(
             MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS
         ).cache_key
@@ -191,7 +191,7 @@ I change my position: split it now.\
         assert debate_summary_task(more, "run_1", MAX_CHARS, participants=FOUR_PARTICIPANTS).cache_key != once
 
 
-def test_what_is_cut_for_want_of_room_is_cut_in_the_material_too() -> None:
+def test_debate_summary_task_truncates_material_to_max_chars() -> None:
     shown = task_material(debate_summary_task(DEBATE_MESSAGES, "run_1", 40, participants=FOUR_PARTICIPANTS))
     assert "…" in shown
     assert "### p1: Alpha, first answer" in shown

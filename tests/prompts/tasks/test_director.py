@@ -77,7 +77,7 @@ def make_director_context(
         (make_director_context(participants=()), LESSON_ENDS, "Nobody is left who could speak."),
     ],
 )
-def test_rules_decide_before_any_model(stands: DirectorContext, next: str, why: str) -> None:
+def test_decide_by_rules_selects_speaker_without_model(stands: DirectorContext, next: str, why: str) -> None:
     decided = decide_by_rules(stands)
     assert decided is not None
     assert (decided.next, decided.reason, decided.by) == (next, why, "rules")
@@ -92,15 +92,15 @@ def test_rules_decide_before_any_model(stands: DirectorContext, next: str, why: 
         make_director_context("mira", "tom-", "li"),
     ],
 )
-def test_a_model_chooses_where_the_rules_do_not(stands: DirectorContext) -> None:
+def test_decide_by_rules_returns_none_when_model_must_choose(stands: DirectorContext) -> None:
     assert decide_by_rules(stands) is None
 
 
-def test_a_name_is_a_whole_word() -> None:
+def test_decide_by_rules_matches_names_only_as_whole_words() -> None:
     assert decide_by_rules(make_director_context(user_text="Tomorrow we lift the limit.")) is None
 
 
-def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
+def test_speaker_candidates_exclude_last_and_most_frequent_speakers() -> None:
     assert [who.id for who in speaker_candidates(make_director_context())] == ["mira", "tom", "li"]
     assert [who.id for who in speaker_candidates(make_director_context("mira"))] == ["tom", "li"]
     assert [who.id for who in speaker_candidates(make_director_context("mira", "tom", "mira", "tom"))] == [
@@ -108,7 +108,7 @@ def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
     ]
 
 
-def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> None:
+def test_director_task_prompt_matches_snapshot_and_limits_choices() -> None:
     stands = make_director_context("mira", "tom", user_text="Explain\nit.", topic="Squares")
     inquiry = director_task(stands)
     assert inquiry.max_attempts == 1
@@ -143,14 +143,14 @@ def director_material(context: DirectorContext) -> str:
     return "".join(str(part) for part in director_task(context).request.messages[0].parts)
 
 
-def test_a_model_knows_who_opened_the_topic() -> None:
+def test_director_task_names_participant_who_opened_topic() -> None:
     assert "The topic (opened by Tom): Squares" in director_material(
         make_director_context("tom", trigger="tom", topic="Squares")
     )
     assert "The topic: Squares" in director_material(make_director_context(trigger="nobody", topic="Squares"))
 
 
-def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_the_same() -> None:
+def test_director_task_has_last_ten_messages_and_rules_see_last_user_message() -> None:
     heard = (
         DirectorMessage("The user", "Li, why?", True),
         *(DirectorMessage("Tom", f"No. {place}!") for place in range(12)),
@@ -162,7 +162,7 @@ def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_
     assert decided.next == "li"
 
 
-def test_the_first_turn_is_an_agents() -> None:
+def test_director_task_rejects_user_as_first_speaker() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(
             {"next": USER_SPEAKS_NEXT, "reason": "You first."},
@@ -190,7 +190,7 @@ participant_lists = st.lists(
     st.lists(st.sampled_from(["mira", "tom", "li", "bo", "gone", "tom-"]), max_size=25),
     st.text(),
 )
-def test_there_always_is_a_valid_decision_and_an_end(
+def test_director_always_returns_valid_decision_and_ends(
     present: list[Participant], spoke: list[str], words: str
 ) -> None:
     stands = make_director_context(*spoke, user_text=words, participants=tuple(present))
@@ -224,7 +224,7 @@ def make_message(participant_id: str | None, text: str, turn: int = 0, **fields:
     )
 
 
-def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
+def test_director_context_has_only_turns_before_given_turn() -> None:
     plan = RunPlan(
         mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(turns=4, topic="Squares")
     )
@@ -252,13 +252,13 @@ def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
 
 
 @pytest.mark.parametrize("words", ["\u4e3a\u4ec0\u4e48\uff1f", "\u0644\u0645\u0627\u0630\u0627\u061f"])
-def test_questions_are_asked_in_other_scripts_too(words: str) -> None:
+def test_decide_by_rules_recognizes_question_marks_of_other_scripts(words: str) -> None:
     decided = decide_by_rules(make_director_context(user_text=words))
     assert decided is not None
     assert decided.reason == "The user's question waits for an answer."
 
 
-def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
+def test_decide_by_rules_finds_name_in_text_without_spaces() -> None:
     anna = Participant("anna", "\u5b89\u5a1c", "a/one")
     decided = decide_by_rules(
         make_director_context(user_text="\u8bf7\u5b89\u5a1c\u56de\u7b54", participants=(MIRA, anna))
@@ -267,7 +267,7 @@ def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
     assert decided.next == "anna"
 
 
-def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> None:
+def test_director_cache_key_changes_when_previous_turn_is_retried() -> None:
     silent, spoken = (
         decide_by_rules(make_director_context("mira-", "tom-")),
         fallback_decision(make_director_context("mira", "tom")),
@@ -276,7 +276,7 @@ def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> Non
     assert silent.basis != spoken.basis
 
 
-def test_who_began_once_does_not_begin_every_time() -> None:
+def test_first_speaker_option_applies_only_to_first_run() -> None:
     plan = RunPlan(mode="directed", participants=PARTICIPANTS, directed=DirectedOptions(trigger="li"))
     log = [
         make_message(None, "Go."),
@@ -287,7 +287,7 @@ def test_who_began_once_does_not_begin_every_time() -> None:
     assert build_director_context(plan, log, "run_2", 0).trigger is None
 
 
-def test_what_was_said_to_one_alone_is_not_known_to_a_director_of_others() -> None:
+def test_director_context_excludes_messages_visible_to_one_participant() -> None:
     plan = RunPlan(mode="directed", participants=PARTICIPANTS)
     opened = '[{"type":"action","name":"wb_open"}]'
     log = [

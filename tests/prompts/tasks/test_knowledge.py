@@ -63,7 +63,7 @@ def make_messages(*contents: str) -> list[Message]:
     return [make_message(place, content) for place, content in enumerate(contents)]
 
 
-def test_a_discussion_is_written_out_with_labels() -> None:
+def test_transcript_material_labels_each_message() -> None:
     written = transcript_material(make_messages("What is a moot?", "A meeting.\nOf all."), 10_000)
     assert written.text == snapshot(
         """\
@@ -78,7 +78,7 @@ Of all.\
     assert written.sources == {"m1": "msg_0", "m2": "msg_1"}
 
 
-def test_what_was_not_said_is_not_written() -> None:
+def test_transcript_material_skips_system_failed_hidden_and_blank_messages() -> None:
     said = make_messages("one", "two", "three", "four", "five")
     odd = [
         replace(said[0], role="system"),
@@ -91,12 +91,12 @@ def test_what_was_not_said_is_not_written() -> None:
     assert transcript_material(odd[:4], 10_000).sources == {}
 
 
-def test_a_synthesis_has_its_own_name() -> None:
+def test_transcript_material_labels_synthesis() -> None:
     said = replace(make_message(0, "All agree."), role="synthesis")
     assert transcript_material([said], 10_000).text == "[m1] Synthesis:\nAll agree."
 
 
-def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
+def test_transcript_material_shortens_oldest_messages_first_with_note() -> None:
     written = transcript_material(make_messages("a" * 1000, "b" * 1000, "c" * 1000), 2500)
     first, *_ = written.text.split("\n\n")
     assert first == snapshot("This discussion is long. Older messages are shortened: those end in ….")
@@ -107,7 +107,7 @@ def test_the_oldest_are_shortened_first_and_it_says_so() -> None:
     assert set(written.sources) == {"m1", "m2", "m3"}
 
 
-def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
+def test_transcript_material_omits_oldest_messages_and_labels_when_too_long() -> None:
     written = transcript_material(make_messages(*["x" * 1000] * 50), 5000)
     assert written.text.split("\n\n")[0] == snapshot(
         "This discussion is long. What was said before m34 is left out. Older messages are shortened: those end in …."
@@ -117,14 +117,14 @@ def test_then_the_oldest_are_left_out_and_their_labels_with_them() -> None:
     assert "[m1]" not in written.text
 
 
-def test_even_one_message_that_is_too_long_is_cut() -> None:
+def test_transcript_material_truncates_single_long_message() -> None:
     written = transcript_material(make_messages("x" * 100_000), 2000)
     assert len(written.text) < 2200
     assert written.sources == {"m1": "msg_0"}
 
 
 @given(st.lists(st.integers(1, 3000), max_size=40), st.integers(1000, 20_000))
-def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int], room: int) -> None:
+def test_transcript_material_fits_limit_and_keeps_newest_messages(sizes: Sequence[int], room: int) -> None:
     written = transcript_material(make_messages(*("x" * size for size in sizes)), room)
     assert len(written.text) <= room + 200
     labels = [f"m{place}" for place in range(1, len(sizes) + 1)]
@@ -133,7 +133,7 @@ def test_whatever_was_said_it_fits_and_the_newest_is_there(sizes: Sequence[int],
     assert all(f"[{label}]" in written.text for label in written.sources)
 
 
-def test_a_project_is_written_out_newest_first() -> None:
+def test_project_material_lists_discussions_and_insights_newest_first() -> None:
     discussions = [make_discussion(2), make_discussion(1, None)]
     insights = [make_insight(3, "dis_2"), replace(make_insight(2, "dis_9"), severity=None, suggestion=None)]
     assert project_material(discussions, insights, 10_000) == snapshot("""\
@@ -147,7 +147,7 @@ Insights, newest first:
 """)
 
 
-def test_a_large_project_is_cut_and_it_says_so() -> None:
+def test_project_material_omits_oldest_entries_with_note_when_too_long() -> None:
     discussions = [make_discussion(place, "word " * 500) for place in range(50)]
     insights = [make_insight(place, f"dis_{place}") for place in range(200)]
     written = project_material(discussions, insights, 8000)

@@ -27,7 +27,7 @@ def request_text(target: RewriteTarget, **fields: object) -> str:
     return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def test_what_is_improved_is_what_the_model_is_told() -> None:
+def test_rewrite_target_is_system_prompt_or_else_description() -> None:
     assert (
         RewriteTarget(participant=ALPHA, persona=SCEPTIC).field,
         RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT).field,
@@ -39,19 +39,19 @@ def test_what_is_improved_is_what_the_model_is_told() -> None:
 
 
 @pytest.mark.parametrize("persona", [SCEPTIC, SCEPTIC_WITHOUT_PROMPT])
-def test_with_its_own_text_a_part_is_as_it_was(persona: object) -> None:
+def test_render_prompt_with_unchanged_text_equals_persona_prompt(persona: object) -> None:
     role = RewriteTarget(participant=ALPHA, persona=persona)  # type: ignore[arg-type]
     assert role.render_prompt(role.text) == persona_prompt(persona)  # type: ignore[arg-type]
     assert "Name a source." in role.render_prompt("Name a source.")
 
 
-def test_without_a_persona_there_is_no_text_and_a_description_comes_of_it() -> None:
+def test_rewrite_target_without_persona_is_new_description() -> None:
     role = RewriteTarget(participant=ALPHA)
     assert (role.field, role.text) == ("description", "")
     assert role.render_prompt("You name sources.") == "You take the part of Alpha.\n\nYou name sources."
 
 
-def test_whoever_rewrites_sees_what_passes_and_what_fails() -> None:
+def test_rewrite_request_lists_passing_and_failing_assertions() -> None:
     assert request_text(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT)) == snapshot("""\
 The description as it is:
 ```
@@ -76,11 +76,11 @@ The assertions about that answer:
 """)
 
 
-def test_an_empty_description_is_said_to_be_empty() -> None:
+def test_rewrite_request_marks_empty_description() -> None:
     assert "(It is empty.)" in request_text(RewriteTarget(participant=ALPHA))
 
 
-def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
+def test_rewrite_request_uses_best_round_and_lists_failed_changes() -> None:
     now = make_evaluation(False, False)
     better = replace(make_round(True, False), description="BETTER", answer="GOOD", change="early")
     worse = replace(make_round(False, False), description="WORSE", answer="BAD", change="Shouted.")
@@ -101,14 +101,14 @@ def test_it_goes_on_from_the_best_and_knows_what_did_not_help() -> None:
         ("Doubts. \0", "NUL"),
     ],
 )
-def test_a_change_must_be_one_and_small(description: str, words: str) -> None:
+def test_require_small_change_rejects_empty_unchanged_long_and_nul_text(description: str, words: str) -> None:
     wrong = require_small_change(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), "Doubts.")(
         RewriteAnswer("", description)
     )
     assert words in (wrong or "")
 
 
-def test_a_small_change_is_fine_and_a_long_text_may_stay_as_long_as_it_is() -> None:
+def test_require_small_change_accepts_small_change_and_equal_length() -> None:
     assert (
         require_small_change(RewriteTarget(participant=ALPHA, persona=SCEPTIC_WITHOUT_PROMPT), "Doubts.")(
             RewriteAnswer("", "Doubts. Asks.")

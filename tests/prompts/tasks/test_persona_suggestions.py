@@ -32,7 +32,7 @@ def request_text(request: ModelRequest) -> str:
     return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def test_proposals_are_asked_for_with_all_that_is_known() -> None:
+def test_proposals_request_has_situation_answers_and_existing_names() -> None:
     replies = [
         SituationAnswer(question="Since when?", answer="A year."),
         SituationAnswer(question="Why?", answer=" "),
@@ -55,7 +55,7 @@ There already, so leave these out: Sceptic, Teacher.\
     assert "two of each category" in request.system
 
 
-def test_questions_are_asked_about_the_situation() -> None:
+def test_questions_request_has_situation() -> None:
     request = questions_request("I want to move.")
     assert request_text(request) == "The situation:\n```\nI want to move.\n```"
     assert "up to three" in request.system
@@ -69,7 +69,7 @@ proposals = st.builds(
 
 
 @given(st.lists(proposals, max_size=40))
-def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: list[dict[str, Any]]) -> None:
+def test_proposal_filter_accepts_two_per_category_with_unique_names(came: list[dict[str, Any]]) -> None:
     choice = ProposalFilter(["SCEPTIC"])
     kept = [found for one in came if (found := choice.add_proposal(one)) is not None]
     assert kept == choice.accepted
@@ -91,14 +91,14 @@ def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: lis
         ({}, "does not fit"),
     ],
 )
-def test_what_is_left_out_is_told_with_a_reason(wrong: dict[str, Any], words: str) -> None:
+def test_proposal_filter_records_reason_for_rejected_proposal(wrong: dict[str, Any], words: str) -> None:
     choice = ProposalFilter(["Sceptic"])
     assert choice.add_proposal(wrong) is None
     (dropped,) = choice.rejected
     assert words in dropped.reason
 
 
-def test_what_stands_around_texts_is_taken_off() -> None:
+def test_proposal_filter_trims_text_and_normalizes_category() -> None:
     found = ProposalFilter([]).add_proposal(
         make_proposal(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1])
     )

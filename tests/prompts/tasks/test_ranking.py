@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from moot.prompts.tasks.ranking import count_votes, vote_task
 from moot.types.events import BallotCast
-from tests.prompts.debating import (
+from tests.prompts.debate_discussions import (
     MAX_CHARS,
     MESSAGES_WITH_CLAIMS,
     make_answer,
@@ -20,11 +20,11 @@ from tests.prompts.debating import (
     task_material,
     task_result,
 )
-from tests.prompts.logs import fewer_examples
+from tests.prompts.random_discussions import fewer_examples
 
 
 class TestVoteTask:
-    def test_the_whole_material(self) -> None:
+    def test_vote_task_material_matches_snapshot(self) -> None:
         assert task_material(vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")) == snapshot("""\
 The question:
 Shall we split it?
@@ -37,7 +37,7 @@ I change my position: split it now.\
 """)
 
     @pytest.mark.parametrize("voter", ["alpha", "beta", "gamma"])
-    def test_one_s_own_answer_is_not_in_it_and_nobody_s_name(self, voter: str) -> None:
+    def test_vote_task_material_has_no_own_answer_and_no_names(self, voter: str) -> None:
         shown = task_material(vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter=voter))
         for message in MESSAGES_WITH_CLAIMS[1:]:
             if message.participant == voter:
@@ -45,7 +45,7 @@ I change my position: split it now.\
         assert not re.search("alpha|beta|gamma", shown, re.IGNORECASE)
 
     @pytest.mark.parametrize("name", ["C++", "Dr. No.", "(x)", "Ada", "Ada Lovelace", "Ünal", "4.1"])
-    def test_names_are_taken_out_whatever_they_are_made_of(self, name: str) -> None:
+    def test_vote_task_removes_names_with_any_characters(self, name: str) -> None:
         log = [
             make_user_message(),
             replace(make_answer("alpha", f"As {name} has it, {name}'s way."), name="Ada"),
@@ -56,7 +56,7 @@ I change my position: split it now.\
         shown = task_material(vote_task(log, "run_1", MAX_CHARS, voter="delta"))
         assert name not in shown
 
-    def test_a_word_that_only_begins_like_a_name_stays(self) -> None:
+    def test_vote_task_keeps_words_that_only_start_with_a_name(self) -> None:
         log = [
             make_user_message(),
             make_answer("alpha", "Alphabetical order, Betamax."),
@@ -66,7 +66,7 @@ I change my position: split it now.\
             vote_task(log, "run_1", MAX_CHARS, voter="beta")
         )
 
-    def test_the_order_is_another_for_others_and_the_same_again_for_the_same(self) -> None:
+    def test_vote_task_order_is_stable_per_voter_and_differs_between_voters(self) -> None:
         many = [
             make_user_message(),
             *(make_answer(who, f"I am number {n}.") for n, who in enumerate("abcdefghijkl")),
@@ -81,7 +81,7 @@ I change my position: split it now.\
         orders = {tuple(order(run, voter)) for run in ("run_1", "run_2") for voter in "yz"}
         assert len(orders) == 4
 
-    def test_scores_become_an_order_with_ties_together(self) -> None:
+    def test_vote_task_groups_equal_scores_in_one_rank(self) -> None:
         log = [
             make_user_message(),
             *(make_answer(who, f"I am {who}.") for who in ("one", "two", "three", "four")),
@@ -98,13 +98,13 @@ I change my position: split it now.\
         assert sorted(who for level in found.order for who in level) == ["one", "three", "two"]
 
     @pytest.mark.parametrize("score", [-1, 11, 100, 7.5])
-    def test_scores_have_their_bounds_in_the_form_itself(self, score: float) -> None:
+    def test_vote_task_rejects_scores_outside_bounds(self, score: float) -> None:
         inquiry = vote_task(MESSAGES_WITH_CLAIMS, "run_1", MAX_CHARS, voter="alpha")
         task_result(inquiry, A=0, B=10)
         with pytest.raises(msgspec.ValidationError):
             task_result(inquiry, A=score, B=5)
 
-    def test_more_answers_than_letters_have_labels_too(self) -> None:
+    def test_vote_task_labels_more_answers_than_letters(self) -> None:
         many = [make_user_message(), *(make_answer(f"n{n}", f"I am number {n}.") for n in range(60))]
         inquiry = vote_task(many, "run_1", MAX_CHARS, voter="n0")
         assert len(set(inquiry.answer_type.__struct_fields__)) == 59
@@ -132,7 +132,7 @@ def votes_by(draw: st.DrawFn, voter: str) -> BallotCast:
 
 
 class TestCountVotes:
-    def test_a_point_for_each_below_and_half_a_one_for_each_beside(self) -> None:
+    def test_count_votes_gives_point_per_lower_answer_and_half_per_tie(self) -> None:
         found = count_votes(
             [make_vote("a", ("b",), ("c", "d")), make_vote("b", ("c",), ("d",), ("a",))]
         ).ranking
@@ -144,12 +144,12 @@ class TestCountVotes:
         ]
         assert found.ballots == {"a": (("b",), ("c", "d")), "b": (("c",), ("d",), ("a",))}
 
-    def test_without_ballots_there_are_no_places(self) -> None:
+    def test_count_votes_without_votes_returns_no_answers(self) -> None:
         assert count_votes([]).ranking.places == ()
 
     @fewer_examples
     @given(vote_lists())
-    def test_no_point_is_lost_or_made_up(self, some: list[BallotCast]) -> None:
+    def test_count_votes_conserves_points_and_votes(self, some: list[BallotCast]) -> None:
         ranked = [sum(map(len, one.order)) for one in some]
         places = count_votes(some).ranking.places
         assert sum(place.points for place in places) == sum(n * (n - 1) / 2 for n in ranked)
@@ -157,17 +157,17 @@ class TestCountVotes:
 
     @fewer_examples
     @given(vote_lists(), st.randoms())
-    def test_the_order_of_the_ballots_changes_nothing(self, some: list[BallotCast], chance: Any) -> None:
+    def test_count_votes_does_not_depend_on_order_of_votes(self, some: list[BallotCast], chance: Any) -> None:
         shuffled = list(some)
         chance.shuffle(shuffled)
         assert count_votes(shuffled) == count_votes(some)
 
     @fewer_examples
     @given(vote_lists())
-    def test_nobody_stands_before_one_who_did_better_on_average(self, some: list[BallotCast]) -> None:
+    def test_count_votes_sorts_by_average_points(self, some: list[BallotCast]) -> None:
         averages = [place.points / place.votes for place in count_votes(some).ranking.places]
         assert averages == sorted(averages, reverse=True)
 
-    def test_it_rests_on_its_ballots(self) -> None:
+    def test_count_votes_cache_key_depends_on_votes(self) -> None:
         one, other = make_vote("a", ("b",)), make_vote("b", ("a",))
         assert count_votes([one]).basis != count_votes([one, other]).basis

@@ -11,17 +11,17 @@ text_lists = st.lists(
 )
 
 
-def test_a_request_is_a_prompt_and_its_material_and_nobody_s_model_yet() -> None:
+def test_analysis_request_has_template_and_material_but_no_model() -> None:
     request = analysis_request("judge_the_answers", "### Answer A\n{So} it is.")
     assert request.system == load_template("judge_the_answers")
     assert request.messages == (user_message("### Answer A\n{So} it is."),)
     assert (request.model, request.max_tokens, request.temperature) == ("", MAX_ANSWER_TOKENS, None)
 
 
-def test_a_basis_is_short_and_the_same_tomorrow() -> None:
+def test_make_cache_key_is_short_and_stable() -> None:
     assert make_cache_key("summary", "What was said.") == snapshot("67762c4e26246b0b5da9b003")
 
 
 @given(text_lists, text_lists)
-def test_the_same_parts_have_the_same_basis_and_others_another_one(one: list[str], other: list[str]) -> None:
+def test_make_cache_key_is_equal_only_for_equal_parts(one: list[str], other: list[str]) -> None:
     assert (make_cache_key("kind", *one) == make_cache_key("kind", *other)) == (one == other)

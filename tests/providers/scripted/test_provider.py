@@ -5,7 +5,7 @@ from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, SCRIPT_FAULTS, Script, Scripts
 from moot.streaming.turn_stream import Limits
 from moot.types.chunks import Usage
-from tests.taking import ProviderServerSetup, run_provider_turn
+from tests.support.provider_turns import ProviderServerSetup, run_provider_turn
 
 # What a fault in the bytes comes to may differ in the text that came before it; these do not break bytes.
 ENDLESS_FAULTS = {"endless", "silence", "keepalive"}
@@ -13,7 +13,7 @@ ENDLESS_FAULTS = {"endless", "silence", "keepalive"}
 
 @pytest.mark.parametrize("fault", sorted(set(SCRIPT_FAULTS) - ENDLESS_FAULTS))
 @pytest.mark.parametrize("api", ["openai"])
-async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
+async def test_script_in_process_gives_same_result_as_over_http(
     provider_server: ProviderServerSetup, api: Api, fault: str
 ) -> None:
     here = (await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault)).result
@@ -28,7 +28,7 @@ async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
 
 
 @pytest.mark.parametrize("fault", sorted(ENDLESS_FAULTS))
-async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
+async def test_endless_script_is_ended_by_stream_limits(fault: str) -> None:
     limits = Limits(idle=60.0 if fault == "endless" else 0.1, characters=5000)
     result = (
         await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), fault, limits=limits)
@@ -36,13 +36,13 @@ async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
     assert result.status == ("error" if fault == "endless" else "timeout")
 
 
-async def test_it_is_deterministic() -> None:
+async def test_scripted_provider_is_deterministic() -> None:
     first = await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
     second = await run_provider_turn(ScriptedProvider(Scripts(BUILT_IN_SCRIPTS)), "thinker")
     assert first.events == second.events
 
 
-def test_a_script_costs_what_it_says_and_the_built_in_ones_nothing() -> None:
+def test_script_has_configured_price_and_built_in_scripts_are_free() -> None:
     provider = ScriptedProvider(Scripts({**BUILT_IN_SCRIPTS, "dear": Script(price=2.5)}))
     assert provider.call_cost_usd("dear", Usage(300_000, 100_000)) == 1.0
     assert {provider.call_cost_usd(name, Usage(10**6, 10**6)) for name in BUILT_IN_SCRIPTS} == {0.0}

@@ -22,7 +22,7 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
         (sample_debate.AGREEMENT_PROMPT, "do_they_agree"),
     ],
 )
-def test_each_prompt_is_known_by_its_words(words: str, prompt: str) -> None:
+def test_sample_debate_phrase_identifies_exactly_one_template(words: str, prompt: str) -> None:
     assert words in load_template(prompt)
     for other in (
         "read_the_others",
@@ -35,21 +35,23 @@ def test_each_prompt_is_known_by_its_words(words: str, prompt: str) -> None:
         assert other == prompt or words not in load_template(other)
 
 
-def test_every_quote_is_in_an_answer() -> None:
+def test_sample_debate_quotes_are_in_answers() -> None:
     said = " ".join(text for both in sample_debate.DEBATER_ANSWERS.values() for text in both)
     quotes = re.findall(r'"quote": "(.*?)"', json.dumps(sample_debate.THREE_PARTICIPANT_CLAIMS))
     assert len(quotes) == 5
     assert all(quote in said for quote in quotes)
 
 
-def test_they_are_among_the_scripts_that_come_with_moot() -> None:
+def test_sample_debaters_are_built_in_scripts() -> None:
     assert set(sample_debate.DEBATER_ANSWERS) < set(BUILT_IN_SCRIPTS)
     assert BUILT_IN_SCRIPTS["sceptic"].answer_for("Well?") == sample_debate.DEBATER_ANSWERS["sceptic"][0]
     assert BUILT_IN_SCRIPTS["sceptic"].answer_for(load_template("sum_up")) == sample_debate.SYNTHESIS_ANSWER
 
 
 @pytest.mark.parametrize("debaters", [["advocate", "sceptic"], ["advocate", "sceptic", "undecided"]])
-async def test_two_of_them_have_all_minutes_as_three_have(debaters: list[str]) -> None:
+async def test_sample_debate_has_summary_and_claims_for_two_and_three_participants(
+    debaters: list[str],
+) -> None:
     async with Moot() as table:
         result = await table.debate("Split it?", [f"scripted/{one}" for one in debaters])
     assert result.notices == ()

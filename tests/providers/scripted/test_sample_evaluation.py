@@ -22,14 +22,14 @@ TASK_SCRIPT, SCHOLAR_SCRIPT = BUILT_IN_SCRIPTS["clerk"], BUILT_IN_SCRIPTS["schol
 
 
 @pytest.mark.parametrize("prompt", PHRASES_AND_ANSWER_TYPES)
-def test_each_prompt_is_known_by_its_words_and_answered_in_its_form(prompt: str) -> None:
+def test_sample_evaluation_phrase_identifies_template_and_answer_decodes(prompt: str) -> None:
     words, form = PHRASES_AND_ANSWER_TYPES[prompt]
     assert words in load_template(prompt)
     assert not any(words in load_template(other) for other in PHRASES_AND_ANSWER_TYPES if other != prompt)
     msgspec.json.decode(TASK_SCRIPT.answer_for(load_template(prompt)), type=form)
 
 
-def test_the_verdict_depends_on_the_answer() -> None:
+def test_sample_verdict_depends_on_answer() -> None:
     for answer, passed in (
         (sample_evaluation.PLAIN_ANSWER, [True, False]),
         (sample_evaluation.SOURCED_ANSWER, [True, True]),
@@ -42,7 +42,7 @@ def test_the_verdict_depends_on_the_answer() -> None:
         assert [one.passed for one in told.verdicts] == passed
 
 
-def test_the_scholar_does_as_it_is_described() -> None:
+def test_scholar_script_cites_source_only_when_description_asks() -> None:
     assert SCHOLAR_SCRIPT.answer_for("Why?") == sample_evaluation.PLAIN_ANSWER
     assert (
         SCHOLAR_SCRIPT.answer_for(f"You take the part of Alpha.\n\n{sample_evaluation.PERSONA_DESCRIPTION}")
@@ -50,7 +50,7 @@ def test_the_scholar_does_as_it_is_described() -> None:
     )
 
 
-def test_all_eight_voices_can_be_used() -> None:
+def test_sample_persona_suggestions_are_all_accepted() -> None:
     choice = ProposalFilter([])
     for voice in sample_evaluation.SUGGESTED_PERSONAS:
         choice.add_proposal(dict(voice))

@@ -36,7 +36,7 @@ def draw_sample_lesson() -> tuple[Board, list[RejectedAction]]:
     return board, dropped
 
 
-def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() -> None:
+def test_sample_lesson_draws_everything_except_disallowed_student_action() -> None:
     board, dropped = draw_sample_lesson()
     assert [element.id for element in board.elements] == [
         "title",
@@ -49,7 +49,7 @@ def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() ->
     assert [one.name for one in dropped] == ["spotlight"]
 
 
-def test_the_code_is_mended() -> None:
+def test_sample_lesson_fixes_code() -> None:
     board, _ = draw_sample_lesson()
     code = board.find_element("code-odd")
     assert code is not None
@@ -57,7 +57,7 @@ def test_the_code_is_mended() -> None:
 
 
 @pytest.mark.parametrize("turn", range(1, 8))
-def test_the_director_is_asked_in_the_words_that_the_script_knows(turn: int) -> None:
+def test_director_prompt_matches_script_of_sample_lesson(turn: int) -> None:
     table = make_participants(("a/one",) * 4)
     inquiry = director_task(DirectorContext(participants=table, max_turns=10, turn=turn))
     (part,) = inquiry.request.messages[0].parts
@@ -67,7 +67,7 @@ def test_the_director_is_asked_in_the_words_that_the_script_knows(turn: int) -> 
     assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT_SPEAKERS.values())[turn - 1]
 
 
-def test_they_are_among_the_scripts_that_come_with_moot() -> None:
+def test_sample_lesson_roles_are_built_in_scripts() -> None:
     assert set(sample_lesson.LESSON_ANSWERS) == set(ROLES)
     for name, (first, _) in sample_lesson.LESSON_ANSWERS.items():
         assert BUILT_IN_SCRIPTS[name].answer_for("Why do odd numbers add up to squares?") == first

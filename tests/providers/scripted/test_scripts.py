@@ -23,40 +23,40 @@ REQUEST = ModelRequest(
 )
 
 
-def test_the_newest_user_message_is_the_question() -> None:
+def test_last_user_text_joins_parts_of_newest_user_message() -> None:
     assert last_user_text(REQUEST) == "new\n\ner"
 
 
-def test_words_in_braces_stand_for_what_was_asked() -> None:
+def test_script_answer_replaces_known_placeholders() -> None:
     scripts = Scripts({"x": Script(answer="{model}: {question} ({system}) {other}")})
     assert scripts.next_reply(REQUEST).answer == "x: new\n\ner (Be brief.) {other}"
 
 
-def test_a_fault_may_happen_only_the_first_times() -> None:
+def test_script_fault_happens_only_configured_number_of_times() -> None:
     scripts = Scripts({"x": Script(fault="reset", fault_times=2)})
     assert [scripts.next_reply(REQUEST).fault for _ in range(4)] == ["reset", "reset", "", ""]
 
 
-def test_pieces_are_the_answer_cut() -> None:
+def test_text_pieces_split_answer_by_chunk_size() -> None:
     performance = Scripts({"x": Script(answer="abcdefg", chunk=3)}).next_reply(REQUEST)
     assert performance.text_pieces() == ["abc", "def", "g"]
 
 
-def test_every_fault_has_a_script_of_its_name() -> None:
+def test_every_script_fault_has_built_in_script() -> None:
     assert set(SCRIPT_FAULTS) <= set(BUILT_IN_SCRIPTS)
 
 
-def test_answers_with_bad_characters_have_them() -> None:
+def test_built_in_scripts_have_special_characters() -> None:
     assert {"\u2028", "\u2029", "\u0085"} <= set(BUILT_IN_SCRIPTS["separators"].answer)
     assert {"\0", "\ud800"} <= set(BUILT_IN_SCRIPTS["nul"].answer)
 
 
-def test_answers_that_ship_do_not_keep_anybody_waiting() -> None:
+def test_built_in_scripts_are_fast_except_slow_ones() -> None:
     slow = {"slow", "long"}  # as their names say
     assert max(script.pace for name, script in BUILT_IN_SCRIPTS.items() if name not in slow) <= 0.03
 
 
-def test_unknown_scripts_are_named() -> None:
+def test_check_script_suggests_similar_name() -> None:
     with pytest.raises(UnknownModel, match="Did you mean 'echo'"):
         Scripts().check_script("eco")
     with pytest.raises(UnknownModel, match="moot lab list"):
@@ -71,7 +71,7 @@ def test_unknown_scripts_are_named() -> None:
         ("s.yml", "polite: {answer: Please., pace: 0.1}"),
     ],
 )
-def test_files(tmp_path: Path, name: str, text: str) -> None:
+def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     scripts = load_scripts(path)
@@ -89,7 +89,7 @@ def test_files(tmp_path: Path, name: str, text: str) -> None:
         ("not toml", "not right"),
     ],
 )
-def test_mistakes_name_the_file_and_the_place(tmp_path: Path, text: str, words: str) -> None:
+def test_load_scripts_names_file_and_field_in_error(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "s.toml"
     path.write_text(text)
     with pytest.raises(BadSettings, match=words) as caught:
@@ -99,7 +99,7 @@ def test_mistakes_name_the_file_and_the_place(tmp_path: Path, text: str, words: 
         load_scripts(tmp_path / "missing.toml")
 
 
-def test_a_tool_is_called_some_times_and_then_the_script_goes_on_with_the_result() -> None:
+def test_scripted_tool_is_called_configured_times_before_final_answer() -> None:
     tool = ScriptedTool("look_up")
     scripts = Scripts({"x": Script(answer="Looking.", tool=tool, calls=2, then="{question}: {result}")})
     call = assistant_message(ToolCall("1", "look_up", "{}"))

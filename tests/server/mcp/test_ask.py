@@ -11,8 +11,8 @@ import pytest
 from moot.server.mcp.ask import AskInput, AskResult, AskRunner
 from moot.types.accounts import Caller
 from moot.types.errors import Forbidden, NotFound, RateLimited, UsageError
-from tests.databases import open_migrated_database
-from tests.server.talking import LocalApp, create_local_app
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import open_migrated_database
 
 MODELS = ["scripted/echo", "scripted/steady"]
 
@@ -68,7 +68,7 @@ async def ask_harness(tmp_path: Path) -> AsyncIterator[AskHarness]:
         yield AskHarness(talks, await talks.services.accounts.ensure_local_account())
 
 
-async def test_a_question_is_answered_with_what_was_said_and_where(ask_harness: AskHarness) -> None:
+async def test_ask_returns_answer_text_run_and_discussion(ask_harness: AskHarness) -> None:
     asking = ask_harness.ask(models=MODELS)
     run = await ask_harness.wait_for_run(asking)
     await ask_harness.local_app.record_answer(run, "A ", "meeting.")
@@ -82,14 +82,14 @@ async def test_a_question_is_answered_with_what_was_said_and_where(ask_harness: 
     assert (10, "Alpha: A meeting.") in ask_harness.progress_reports
 
 
-async def test_a_discussion_is_gone_on_with(ask_harness: AskHarness) -> None:
+async def test_ask_continues_existing_discussion(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion(mode="consensus")
     asking = ask_harness.ask(discussion=opened["discussion"]["id"], cap=1.0)
     await ask_harness.local_app.record_answer(await ask_harness.wait_for_run(asking, 2), "Yes.")
     assert (await asking).discussion == opened["discussion"]["id"]
 
 
-async def test_a_line_up_is_asked_by_its_name_with_its_rules_or_in_another_mode(
+async def test_ask_uses_preset_by_name_with_its_options_or_other_mode(
     ask_harness: AskHarness,
 ) -> None:
     kept = {"name": "Woodwork", "participants": MODELS, "mode": "debate", "debate": {"quorum": 1}}
@@ -109,7 +109,7 @@ async def test_a_line_up_is_asked_by_its_name_with_its_rules_or_in_another_mode(
     ).mode == "parallel"
 
 
-async def test_a_line_up_that_is_not_there_is_told_with_those_that_are(ask_harness: AskHarness) -> None:
+async def test_ask_with_unknown_preset_lists_existing_presets(ask_harness: AskHarness) -> None:
     with pytest.raises(NotFound, match="There is none yet"):
         await ask_harness.ask(line_up="Metal")
     await ask_harness.local_app.call_ok("POST", "/api/line-ups", {"name": "Woodwork", "participants": MODELS})
@@ -120,39 +120,41 @@ async def test_a_line_up_that_is_not_there_is_told_with_those_that_are(ask_harne
 @pytest.mark.parametrize(
     "who", [{}, {"models": MODELS, "line_up": "x"}, {"models": MODELS, "discussion": "x"}]
 )
-async def test_it_must_be_clear_who_is_asked(ask_harness: AskHarness, who: dict[str, Any]) -> None:
+async def test_ask_requires_exactly_one_of_preset_models_and_discussion(
+    ask_harness: AskHarness, who: dict[str, Any]
+) -> None:
     with pytest.raises(UsageError, match="name one of line_up, models and discussion"):
         await ask_harness.ask(**who)
 
 
-async def test_a_model_that_nobody_offers_is_named_by_the_field_in_which_it_was_sent(
+async def test_ask_names_field_of_unknown_model(
     ask_harness: AskHarness,
 ) -> None:
     with pytest.raises(UsageError, match=r"^models\[1\]: "):
         await ask_harness.ask(models=["scripted/echo", "nowhere/x"])
 
 
-async def test_another_mode_than_that_of_a_discussion_is_refused(ask_harness: AskHarness) -> None:
+async def test_ask_rejects_mode_that_differs_from_discussion(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion()
     with pytest.raises(UsageError, match="mode: this discussion is a parallel"):
         await ask_harness.ask(discussion=opened["discussion"]["id"], mode="debate")
 
 
-async def test_another_tenants_discussion_is_not_there(ask_harness: AskHarness) -> None:
+async def test_ask_does_not_find_discussion_of_other_tenant(ask_harness: AskHarness) -> None:
     opened = await ask_harness.local_app.create_discussion()
     stranger = Caller(account="x", tenant="elsewhere", name="x", kind="local")
     with pytest.raises(NotFound):
         await ask_harness.ask(stranger, discussion=opened["discussion"]["id"])
 
 
-async def test_whoever_gives_up_waiting_stops_the_run(ask_harness: AskHarness) -> None:
+async def test_cancelled_ask_stops_run(ask_harness: AskHarness) -> None:
     asking = ask_harness.ask(models=MODELS)
     run = await ask_harness.wait_for_run(asking)
     await ask_harness.cancel_and_wait(asking)
     assert (await ask_harness.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
-async def test_a_server_that_ends_leaves_the_run_to_the_next(ask_harness: AskHarness) -> None:
+async def test_cancelled_ask_does_not_stop_run_when_server_drains(ask_harness: AskHarness) -> None:
     asking = ask_harness.ask(models=MODELS)
     run = await ask_harness.wait_for_run(asking)
     ask_harness.services.discussion_service.drain()
@@ -160,7 +162,7 @@ async def test_a_server_that_ends_leaves_the_run_to_the_next(ask_harness: AskHar
     assert (await ask_harness.services.runs.pending_commands(run)).stop_reason is None
 
 
-async def test_whoever_may_not_ask_any_more_hears_no_more(ask_harness: AskHarness) -> None:
+async def test_ask_is_forbidden_after_credential_is_revoked(ask_harness: AskHarness) -> None:
     await ask_harness.services.accounts.create_account("ada", "correct horse")
     _, caller = await ask_harness.services.accounts.login("ada", "correct horse")
     asking = ask_harness.ask(caller, models=MODELS)
@@ -174,7 +176,7 @@ async def test_whoever_may_not_ask_any_more_hears_no_more(ask_harness: AskHarnes
         await asking
 
 
-async def test_questions_are_limited_as_messages_are(ask_harness: AskHarness) -> None:
+async def test_ask_counts_against_message_rate_limit(ask_harness: AskHarness) -> None:
     ask_harness.services.rate_limits._message_rate = (1, 1)
     asking = ask_harness.ask(models=MODELS)
     await ask_harness.wait_for_run(asking)

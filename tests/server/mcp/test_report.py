@@ -11,7 +11,7 @@ from moot.server.mcp.report import (
 )
 from moot.types.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
 from moot.types.modes import LESSON_STAGE
-from tests.terminal.dialogue import (
+from tests.support.run_events import (
     CONNECTION_BROKE,
     notice_event,
     round_started,
@@ -38,7 +38,7 @@ def answer_texts(report: McpRunReport) -> list[tuple[str, str]]:
     return [(one.name, one.text) for one in report.final_answers]
 
 
-def test_what_goes_on_is_told_as_it_goes_on() -> None:
+def test_report_returns_progress_text_for_events() -> None:
     _, told = apply_events(
         TWO_PARTICIPANTS,
         round_started(0),
@@ -58,7 +58,7 @@ def test_what_goes_on_is_told_as_it_goes_on() -> None:
     ]
 
 
-def test_a_call_that_waits_for_consent_is_told() -> None:
+def test_report_announces_pending_approval() -> None:
     wants = ApprovalWanted(
         participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
     )
@@ -66,7 +66,7 @@ def test_a_call_that_waits_for_consent_is_told() -> None:
     assert words.startswith("Beta wants to call notes/write_down, and waits for consent: ")
 
 
-def test_the_newest_words_of_all_who_speak_are_shown() -> None:
+def test_live_preview_contains_latest_text_of_all_active_participants() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         turn_started("alpha"),
@@ -79,7 +79,7 @@ def test_the_newest_words_of_all_who_speak_are_shown() -> None:
     assert report.characters == 510
 
 
-def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
+def test_live_preview_omits_retracted_and_ended_turns() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         turn_started("alpha"),
@@ -91,7 +91,7 @@ def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
     assert report.live_preview == ""
 
 
-def test_each_ones_last_answer_counts() -> None:
+def test_final_answers_contain_last_completed_answer_per_participant() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         in_stage(turn_ended("alpha", "First."), "round", 0),
@@ -102,7 +102,7 @@ def test_each_ones_last_answer_counts() -> None:
     assert answer_texts(report) == [("Alpha", "Third."), ("Beta", "Second.")]
 
 
-def test_a_synthesis_stands_for_all() -> None:
+def test_final_answers_contain_only_synthesis_when_completed() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         in_stage(turn_ended("alpha", "Yes."), "initial"),
@@ -112,7 +112,7 @@ def test_a_synthesis_stands_for_all() -> None:
     assert answer_texts(report) == [("Alpha", "Perhaps.\n\nBecause.")]
 
 
-def test_a_synthesis_that_failed_does_not() -> None:
+def test_final_answers_ignore_failed_synthesis() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         in_stage(turn_ended("alpha", "Yes."), "initial"),
@@ -121,7 +121,7 @@ def test_a_synthesis_that_failed_does_not() -> None:
     assert answer_texts(report) == [("Alpha", "Yes.")]
 
 
-def test_all_of_a_lesson_counts() -> None:
+def test_final_answers_contain_all_turns_of_lesson() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         *(
@@ -139,11 +139,11 @@ def participant_answer(**more: Any) -> ParticipantAnswer:
     )
 
 
-def test_one_answer_is_written_as_it_is() -> None:
+def test_render_answers_returns_single_answer_unchanged() -> None:
     assert render_answers((participant_answer(),)) == "Yes."
 
 
-def test_several_are_written_under_their_names_and_failures_with_their_reason() -> None:
+def test_render_answers_adds_headings_and_failure_reasons() -> None:
     failed = participant_answer(name="Beta", text="", status="failed", fault="The connection broke.")
     stopped = participant_answer(name="Gamma", text="Well", status="stopped")
     assert render_answers((participant_answer(), failed, stopped)) == (
@@ -152,7 +152,7 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
     )
 
 
-def test_an_answer_that_was_cut_says_so() -> None:
+def test_render_answers_marks_truncated_answer() -> None:
     report, _ = apply_events(
         TWO_PARTICIPANTS,
         turn_started("alpha"),
@@ -162,11 +162,11 @@ def test_an_answer_that_was_cut_says_so() -> None:
     assert render_answers(report.final_answers) == "Ye\n\n[Cut at the token limit.]"
 
 
-def test_where_nobody_spoke_that_is_said() -> None:
+def test_render_answers_without_answers_says_so() -> None:
     assert render_answers(()) == "Nobody said anything."
 
 
-def test_no_result_is_larger_than_a_client_takes() -> None:
+def test_render_answers_truncates_result_at_maximum_size() -> None:
     text = render_answers((participant_answer(text="x" * (MAX_RESULT_CHARS + 1)),))
     assert text.endswith("[The rest is left out: read_discussion gives all of it.]")
     assert len(text) < MAX_RESULT_CHARS + 100

@@ -9,9 +9,9 @@ from httpx import ASGITransport, AsyncClient, Response
 from moot.server.mcp.routes import MAX_BODY, MCP_PATH, McpApp
 from moot.store.database import Database
 from moot.types.errors import ShuttingDown
-from tests.databases import open_migrated_database
-from tests.server.house import AccountApp, create_account_app
-from tests.server.talking import create_local_app
+from tests.server.account_app import AccountApp, create_account_app
+from tests.support.app_fixture import create_local_app
+from tests.support.databases import open_migrated_database
 
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
 LIST_TOOLS_REQUEST = {
@@ -43,7 +43,7 @@ def mounted_mcp_app(account_app: AccountApp) -> McpApp:
     return mounted
 
 
-async def test_only_whoever_has_a_token_is_told_anything(database: Database) -> None:
+async def test_mcp_endpoint_requires_valid_token(database: Database) -> None:
     async with create_account_app(database) as house:
         refused = await list_tools(house.client)
         assert refused.status_code == 401
@@ -55,14 +55,14 @@ async def test_only_whoever_has_a_token_is_told_anything(database: Database) -> 
         await mounted_mcp_app(house).close()
 
 
-async def test_calls_are_limited_as_all_others_are(database: Database) -> None:
-    async with create_account_app(database, calls_a_minute=2) as house:
+async def test_mcp_endpoint_is_rate_limited(database: Database) -> None:
+    async with create_account_app(database, requests_per_minute=2) as house:
         ada = await house.create_token_headers("ada")
         assert [(await list_tools(house.client, **ada)).status_code for _ in range(3)] == [200, 200, 429]
         await mounted_mcp_app(house).close()
 
 
-async def test_a_body_may_not_be_of_any_size(database: Database) -> None:
+async def test_mcp_endpoint_rejects_too_large_body(database: Database) -> None:
     async with create_account_app(database, local=True) as house:
         large = await house.client.post(MCP_PATH, content=b" " * (MAX_BODY + 1), headers=HEADERS)
         assert large.status_code == 413
@@ -72,21 +72,21 @@ async def test_a_body_may_not_be_of_any_size(database: Database) -> None:
 @pytest.mark.parametrize(
     "headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}]
 )
-async def test_other_sites_are_kept_out(database: Database, headers: dict[str, str]) -> None:
+async def test_mcp_endpoint_rejects_cross_site_requests(database: Database, headers: dict[str, str]) -> None:
     async with create_local_app(database) as talks:
         assert (await list_tools(talks.client, **headers)).status_code == 403
         assert (await list_tools(talks.client)).status_code == 200
         await talks.services.mcp.close()
 
 
-async def test_nothing_is_loaded_for_those_who_never_call(database: Database) -> None:
+async def test_mcp_server_is_not_loaded_before_first_call(database: Database) -> None:
     async with create_local_app(database) as talks:
         await talks.create_discussion()
         assert talks.services.mcp._session_task is None
         await talks.services.mcp.close()
 
 
-async def test_whoever_calls_while_the_house_ends_is_told_so(database: Database) -> None:
+async def test_mcp_call_during_shutdown_raises_shutting_down(database: Database) -> None:
     async with create_local_app(database) as talks:
         mcp = talks.services.mcp
         calling = asyncio.create_task(mcp._get_app())
@@ -96,7 +96,7 @@ async def test_whoever_calls_while_the_house_ends_is_told_so(database: Database)
             await calling
 
 
-async def test_hanging_up_ends_every_call(database: Database) -> None:
+async def test_abort_all_aborts_open_mcp_connections(database: Database) -> None:
     async with create_local_app(database) as talks:
         hung_up: list[str] = []
         scope: Any = {"extensions": {"moot.hang_up": lambda: hung_up.append("hung up")}}
@@ -105,7 +105,7 @@ async def test_hanging_up_ends_every_call(database: Database) -> None:
         assert hung_up == ["hung up"]
 
 
-async def test_the_page_does_not_stand_in_the_way(database: Database) -> None:
+async def test_mcp_endpoint_is_not_served_as_html_page(database: Database) -> None:
     async with create_local_app(database) as talks:
         client = AsyncClient(transport=ASGITransport(app=talks.app), base_url="http://localhost")
         browser = await client.get(MCP_PATH, headers={"Accept": "text/html"})
@@ -114,7 +114,7 @@ async def test_the_page_does_not_stand_in_the_way(database: Database) -> None:
         await talks.services.mcp.close()
 
 
-async def test_what_failed_is_told_in_the_log_and_begins_anew_with_the_next_call(
+async def test_mcp_startup_failure_is_logged_and_retried_on_next_call(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:

@@ -11,10 +11,16 @@ from mcp import Client, MCPError
 from mcp.client.client import ConnectMode
 
 from moot import __version__
-from tests.calling import ASK_ARGUMENTS, SILENT_ASK_ARGUMENTS, STEADY_ANSWER, ProgressRecorder, result_text
-from tests.cli.draining import shorten_drain_timeout
-from tests.databases import database_url
-from tests.serving import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
+from tests.support.databases import database_url
+from tests.support.drain_timeout import shorten_drain_timeout
+from tests.support.mcp_calls import (
+    ASK_ARGUMENTS,
+    SILENT_ASK_ARGUMENTS,
+    STEADY_ANSWER,
+    ProgressRecorder,
+    result_text,
+)
+from tests.support.moot_server import POLL_SECONDS, SERVER_TIMEOUT_SECONDS, MootServer, run_moot_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,7 +39,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Moot
         await server.close()
 
 
-async def test_a_client_asks_hears_how_it_goes_and_reads(server: MootServer) -> None:
+async def test_mcp_client_asks_gets_progress_and_reads_discussions(server: MootServer) -> None:
     await _check_ask_and_read(server)
 
 
@@ -68,7 +74,7 @@ async def _check_ask_and_read(server: MootServer) -> None:
         assert numbers == sorted(set(numbers))
 
 
-async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> None:
+async def test_tool_failures_are_returned_as_tool_errors(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp") as client:
         nobody = await client.call_tool("ask", {"question": "What is a moot?"})
         assert (nobody.is_error, result_text(nobody)) == (
@@ -83,7 +89,7 @@ async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> No
         assert "Discussion dis_" in result_text(failed)
 
 
-async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> None:
+async def test_cancelled_tool_call_stops_run(server: MootServer) -> None:
     for mode in MODES:
         async with Client(f"{server.url}/mcp", mode=mode) as client:
             hear = ProgressRecorder()
@@ -99,7 +105,7 @@ async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> Non
             await _wait_until(lambda: _has_no_active_run(server))
 
 
-async def test_a_server_that_ends_hangs_up_and_the_run_is_left_to_the_next(server: MootServer) -> None:
+async def test_shutdown_closes_mcp_connection_and_keeps_run_for_next_server(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp", mode="legacy") as client:
         hear = ProgressRecorder()
         asking = asyncio.create_task(client.call_tool("ask", SILENT_ASK_ARGUMENTS, progress_callback=hear))

@@ -9,8 +9,8 @@ from moot.server.mcp.tools import McpTools, ToolOutput
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight
-from tests.databases import open_migrated_database
-from tests.server.talking import LocalApp, create_local_app
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import open_migrated_database
 
 OTHER_TENANT = Caller(account="x", tenant="elsewhere", name="x", kind="local")
 
@@ -55,7 +55,7 @@ async def tool_harness(tmp_path: Path) -> AsyncIterator[ToolHarness]:
         yield ToolHarness(talks, await talks.services.accounts.ensure_local_account())
 
 
-async def test_every_tool_says_what_it_takes(tool_harness: ToolHarness) -> None:
+async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> None:
     assert {
         name: list(tool.input_schema["properties"]) for name, tool in tool_harness.tools.by_name.items()
     } == {
@@ -71,7 +71,7 @@ async def test_every_tool_says_what_it_takes(tool_harness: ToolHarness) -> None:
         assert "$ref" not in str(tool.input_schema)
 
 
-async def test_a_tool_that_is_not_there_is_told_with_those_that_are(tool_harness: ToolHarness) -> None:
+async def test_unknown_tool_error_lists_existing_tools(tool_harness: ToolHarness) -> None:
     with pytest.raises(NotFound, match="There is no tool 'shout': there are ask, list_line_ups"):
         await tool_harness.call("shout")
 
@@ -88,18 +88,18 @@ async def test_a_tool_that_is_not_there_is_told_with_those_that_are(tool_harness
         ("list_discussions", {"limit": 0}, "limit: It must be at least 1."),
     ],
 )
-async def test_what_does_not_fit_is_told_in_words(
+async def test_invalid_arguments_are_rejected_by_field(
     tool_harness: ToolHarness, name: str, arguments: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=words):
         await tool_harness.call(name, **arguments)
 
 
-async def test_no_nul_character_gets_anywhere(tool_harness: ToolHarness) -> None:
+async def test_nul_characters_in_arguments_are_removed(tool_harness: ToolHarness) -> None:
     assert (await tool_harness.call("list_discussions", q="what\0ever")).data == {"discussions": []}
 
 
-async def test_discussions_are_listed_and_found_by_their_words(tool_harness: ToolHarness) -> None:
+async def test_list_discussions_lists_and_searches_own_discussions(tool_harness: ToolHarness) -> None:
     first = (await tool_harness.local_app.create_discussion(message="Which wood?"))["discussion"]["id"]
     second = (await tool_harness.local_app.create_discussion(message="Which nails?"))["discussion"]["id"]
     listed = await tool_harness.call("list_discussions")
@@ -111,7 +111,7 @@ async def test_discussions_are_listed_and_found_by_their_words(tool_harness: Too
     assert (await tool_harness.call("list_discussions", OTHER_TENANT)).text == "There is no such discussion."
 
 
-async def test_a_discussion_is_read_as_markdown(tool_harness: ToolHarness) -> None:
+async def test_read_discussion_returns_markdown(tool_harness: ToolHarness) -> None:
     opened = await tool_harness.local_app.create_discussion()
     await tool_harness.local_app.record_answer(opened["run"]["id"], "A meeting.")
     read = await tool_harness.call("read_discussion", discussion=opened["discussion"]["id"])
@@ -121,14 +121,14 @@ async def test_a_discussion_is_read_as_markdown(tool_harness: ToolHarness) -> No
         await tool_harness.call("read_discussion", OTHER_TENANT, discussion=opened["discussion"]["id"])
 
 
-async def test_a_long_discussion_is_read_in_parts(
+async def test_read_discussion_returns_long_discussion_in_parts(
     tool_harness: ToolHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = await tool_harness.local_app.create_discussion()
     await tool_harness.local_app.record_answer(opened["run"]["id"], "A meeting.")
     id = opened["discussion"]["id"]
     whole = (await tool_harness.call("read_discussion", discussion=id)).text
-    monkeypatch.setattr(tools, "PART", 50)
+    monkeypatch.setattr(tools, "PART_CHARS", 50)
     first = await tool_harness.call("read_discussion", discussion=id)
     parts = first.data["parts"]
     assert first.text == f"{whole[:50]}\n\n[Part 1 of {parts}: ask for part 2.]"
@@ -138,7 +138,7 @@ async def test_a_long_discussion_is_read_in_parts(
         await tool_harness.call("read_discussion", discussion=id, part=parts + 1)
 
 
-async def test_line_ups_are_listed(tool_harness: ToolHarness) -> None:
+async def test_list_presets_lists_own_presets(tool_harness: ToolHarness) -> None:
     assert (await tool_harness.call("list_line_ups")).text == "There is no line-up yet: ask models instead."
     kept = await tool_harness.local_app.call_ok(
         "POST", "/api/line-ups", {"name": "Woodwork", "participants": ["scripted/echo"]}
@@ -149,7 +149,7 @@ async def test_line_ups_are_listed(tool_harness: ToolHarness) -> None:
     assert (await tool_harness.call("list_line_ups", OTHER_TENANT)).data == {"line_ups": ()}
 
 
-async def test_what_is_known_is_found_in_all_projects_or_one(tool_harness: ToolHarness) -> None:
+async def test_search_knowledge_searches_all_projects_or_one(tool_harness: ToolHarness) -> None:
     house, shed = [
         (await tool_harness.local_app.call_ok("POST", "/api/projects", {"name": name}))["id"]
         for name in ("House", "Shed")
@@ -169,6 +169,6 @@ async def test_what_is_known_is_found_in_all_projects_or_one(tool_harness: ToolH
         await tool_harness.call("search_knowledge", q="oak", project="Barn")
 
 
-async def test_a_question_that_nobody_answers_is_an_error(tool_harness: ToolHarness) -> None:
+async def test_ask_without_participants_is_rejected(tool_harness: ToolHarness) -> None:
     with pytest.raises(UsageError, match="Say who is asked"):
         await tool_harness.call("ask", question="What is a moot?")

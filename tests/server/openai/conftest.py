@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import open_migrated_database
-from tests.server.talking import LocalApp, create_local_app
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import open_migrated_database
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from moot.types.errors import (
     UsageError,
 )
 from moot.types.faults import make_fault
-from tests.server.visiting import http_scope
+from tests.server.asgi_client import http_scope
 
 
 def request_to(path: str) -> Request[Any, Any, Any]:
@@ -38,7 +38,7 @@ def request_to(path: str) -> Request[Any, Any, Any]:
         (ShuttingDown("Bye."), 503, "server_error", None),
     ],
 )
-def test_every_error_has_the_shape_and_the_status(
+def test_errors_are_encoded_in_openai_format_with_status(
     error: MootError, status: int, kind: str, code: str | None
 ) -> None:
     told = wrap_error_handler(handle_moot_error)(request_to("/v1/chat/completions"), error)
@@ -49,13 +49,13 @@ def test_every_error_has_the_shape_and_the_status(
     assert ("Retry-After" in told.headers) == (status in {429, 503})
 
 
-def test_what_was_paid_is_not_asked_again_by_itself() -> None:
+def test_provider_error_disables_client_retry() -> None:
     told = wrap_error_handler(handle_moot_error)(
         request_to("/v1/chat/completions"), ProviderError(make_fault("auth", "Out."))
     )
     assert told.headers["x-should-retry"] == "false"
 
 
-def test_elsewhere_errors_stay_as_they_are() -> None:
+def test_errors_outside_openai_paths_keep_problem_format() -> None:
     told = wrap_error_handler(handle_moot_error)(request_to("/api/models"), UsageError("No."))
     assert msgspec.json.decode(told.content)["title"] == "Bad request"

@@ -33,7 +33,7 @@ def parse_input(*messages: dict[str, Any], participant_count: int = 2) -> Comple
     return parse_messages(completion_request(*messages), make_participants(("x/y",) * participant_count))
 
 
-def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> None:
+def test_last_message_is_question_and_system_messages_are_joined() -> None:
     got = parse_input(
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
@@ -42,7 +42,7 @@ def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> N
     assert (got.system, got.question, got.history) == ("Be brief.\n\nBe kind.", user_message("Why?"), ())
 
 
-def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None:
+def test_history_keeps_order_and_attributes_answers_by_name() -> None:
     got = parse_input(
         {"role": "user", "content": "One?", "name": "Ada"},
         {"role": "assistant", "content": "First."},
@@ -60,14 +60,14 @@ def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None
     assert got.question_text == "Ada: Why?"
 
 
-def test_alone_somebody_knows_its_own_words() -> None:
+def test_history_answers_belong_to_only_participant() -> None:
     got = parse_input(
         USER_MESSAGE, {"role": "assistant", "content": "So."}, USER_MESSAGE, participant_count=1
     )
     assert got.history[1].participant == "alpha"
 
 
-def test_files_come_as_data_urls() -> None:
+def test_files_are_decoded_from_data_urls() -> None:
     content = [
         {"type": "text", "text": "What is it?"},
         {"type": "image_url", "image_url": {"url": IMAGE_URL}},
@@ -87,7 +87,7 @@ def test_files_come_as_data_urls() -> None:
     assert len(got.question.parts) == 2
 
 
-def test_a_file_without_a_word_is_pointed_at() -> None:
+def test_message_with_only_file_gets_default_text() -> None:
     assert (
         parse_input(
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE_URL}}]}
@@ -142,7 +142,7 @@ def test_a_file_without_a_word_is_pointed_at() -> None:
         ),
     ],
 )
-def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]], words: str) -> None:
+def test_unsupported_messages_are_rejected(messages: list[dict[str, Any]], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_input(*messages)
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]]
         {"discussion": "dis_1", "temperature": 0.5},
     ],
 )
-def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any]) -> None:
+def test_unsupported_fields_are_rejected_by_name(more: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"^{list(more)[-1]}: "):
         reject_unsupported_fields(completion_request(**more))
 
@@ -186,11 +186,11 @@ def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any])
         {"n": None, "stop": None, "tools": None, "metadata": {"discussion": "dis_1"}},
     ],
 )
-def test_what_asks_for_nothing_is_passed_over(more: dict[str, Any]) -> None:
+def test_neutral_and_ignored_fields_are_accepted(more: dict[str, Any]) -> None:
     reject_unsupported_fields(completion_request(**more))
 
 
-def test_settings_are_everybodys_unless_they_are_left_out() -> None:
+def test_request_settings_apply_to_participants_only_when_given() -> None:
     who = Participant("alpha", "Alpha", "x/y", temperature=1.0, max_tokens=9, thinking="low")
     assert apply_request_settings(completion_request(), who) == who
     changed = apply_request_settings(

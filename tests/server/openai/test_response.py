@@ -19,8 +19,8 @@ from moot.types.errors import Conflict, OverBudget
 from moot.types.events import Answer, Event, RunEnded, TextDelta, TurnEnded
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.server.openai.asked import delta_text, parse_frames
-from tests.server.talking import LocalApp
+from tests.server.openai.completion_requests import delta_text, parse_frames
+from tests.support.app_fixture import LocalApp
 
 ENCODER = ChunkEncoder("chatcmpl_1", "moot/single", True, 7)
 NO_DATABASE: Any = None
@@ -56,7 +56,7 @@ async def stream_frames(*items: Event | Exception) -> str:
     return (ENCODER.opening_frame() + b"".join(came)).decode()
 
 
-async def test_a_whole_stream_frame_by_frame() -> None:
+async def test_stream_completion_encodes_all_frames() -> None:
     delta = TextDelta(participant="alpha", stage="answer", round=0, text="So.")
     assert await stream_frames(delta, TURN_ENDED, RunEnded(status="completed")) == snapshot("""\
 data: {"id":"chatcmpl_1","created":7,"model":"moot/single","choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null,"index":0,"logprobs":null}],"object":"chat.completion.chunk","usage":null}
@@ -81,12 +81,12 @@ data: [DONE]
         (TURN_ENDED, OverBudget("Spent.")),
     ],
 )
-async def test_what_is_not_whole_ends_with_an_error(told: tuple[Event | Exception, ...]) -> None:
+async def test_incomplete_stream_ends_with_error_frame(told: tuple[Event | Exception, ...]) -> None:
     came = parse_frames(await stream_frames(*told))
     assert "error" in came[-1]
 
 
-async def test_a_whole_answer_can_be_repeated_as_a_stream() -> None:
+async def test_stored_completion_is_replayed_as_stream() -> None:
     whole = await collect_completion(
         completion_run(TURN_ENDED, RunEnded(status="completed")),
         ENCODER,
@@ -97,7 +97,7 @@ async def test_a_whole_answer_can_be_repeated_as_a_stream() -> None:
     assert (delta_text(parse_frames(came)), parse_frames(came)[-1]) == ("So.", "[DONE]")
 
 
-async def test_what_fails_as_a_whole_is_raised() -> None:
+async def test_collect_completion_raises_run_error() -> None:
     with pytest.raises(OverBudget):
         await collect_completion(
             completion_run(OverBudget("Spent.")), ENCODER, IdempotentReply(NO_DATABASE, "local", None)
@@ -118,7 +118,7 @@ def idempotent_reply(local_app: LocalApp, key: str | None = "k") -> IdempotentRe
     return IdempotentReply(local_app.services.database, "local", key)
 
 
-async def test_a_reply_is_kept_under_its_key(local_app: LocalApp) -> None:
+async def test_reply_is_stored_under_idempotency_key(local_app: LocalApp) -> None:
     first = idempotent_reply(local_app)
     assert await first.load_or_reserve(REQUEST) is None
     await first.store_reply(REPLY)
@@ -126,7 +126,7 @@ async def test_a_reply_is_kept_under_its_key(local_app: LocalApp) -> None:
     assert await idempotent_reply(local_app).load_or_reserve(REQUEST) == REPLY
 
 
-async def test_while_one_is_being_answered_another_is_not(local_app: LocalApp) -> None:
+async def test_idempotency_key_in_use_conflicts(local_app: LocalApp) -> None:
     assert await idempotent_reply(local_app).load_or_reserve(REQUEST) is None
     second = idempotent_reply(local_app)
     with pytest.raises(Conflict, match="still being answered"):
@@ -136,14 +136,14 @@ async def test_while_one_is_being_answered_another_is_not(local_app: LocalApp) -
         await idempotent_reply(local_app).load_or_reserve(REQUEST)
 
 
-async def test_a_key_of_which_nothing_came_may_be_used_again(local_app: LocalApp) -> None:
+async def test_released_idempotency_key_can_be_reused(local_app: LocalApp) -> None:
     first = idempotent_reply(local_app)
     assert await first.load_or_reserve(REQUEST) is None
     await first.release_key()
     assert await idempotent_reply(local_app).load_or_reserve(REQUEST) is None
 
 
-async def test_without_a_key_nothing_is_kept(local_app: LocalApp) -> None:
+async def test_reply_is_not_stored_without_idempotency_key(local_app: LocalApp) -> None:
     none = idempotent_reply(local_app, None)
     assert await none.load_or_reserve(REQUEST) is None
     await none.store_reply(REPLY)

@@ -79,7 +79,7 @@ def response_text(plan: RunPlan, *events: Event, status: RunStatus = "completed"
     return telling
 
 
-def test_one_alone_is_told_as_it_speaks() -> None:
+def test_single_participant_text_is_streamed_as_content() -> None:
     telling = ResponseText(run_plan("single", 1))
     thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
     assert [
@@ -109,7 +109,7 @@ def approval_requested(participant: str, stage: str = "answer") -> ApprovalWante
     )
 
 
-def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -> None:
+def test_pending_approval_is_streamed_immediately_as_reasoning() -> None:
     telling = ResponseText(run_plan("single", 1))
     first, asked = telling.apply_events([text_delta(A, "I keep that."), approval_requested(A)])
     assert (first.text, asked.is_content) == ("I keep that.", False)
@@ -125,13 +125,13 @@ def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -
     assert told.reasoning.endswith("]\n\nTwo.")
 
 
-def test_whoever_reads_only_the_whole_is_not_told_of_a_call_that_waited() -> None:
+def test_pending_approval_is_omitted_from_whole_answer() -> None:
     telling = ResponseText(run_plan("single", 1))
     telling.apply_whole_turns([approval_requested(A), turn_ended(A, "Kept."), RunEnded(status="completed")])
     assert (telling.content, telling.reasoning) == ("Kept.", "")
 
 
-def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
+def test_debate_turns_are_reasoning_and_synthesis_is_content() -> None:
     told = response_text(
         run_plan("debate"),
         text_delta(A, "Yes.", "initial"),
@@ -149,7 +149,7 @@ def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
     )
 
 
-def test_while_one_has_the_floor_the_others_wait() -> None:
+def test_text_of_other_participants_is_buffered_until_active_turn_ends() -> None:
     telling = ResponseText(run_plan("parallel"))
     assert [bit.text for bit in telling.apply_events([text_delta(A, "One"), text_delta(B, "Two")])] == [
         "**Alpha**\n\nOne"
@@ -163,21 +163,21 @@ def test_while_one_has_the_floor_the_others_wait() -> None:
     ]
 
 
-def test_the_last_round_of_a_consensus_is_what_it_comes_to() -> None:
+def test_last_consensus_round_is_content() -> None:
     turns = [turn_ended(who, f"{who} {round_}", "round", round_) for round_ in range(2) for who in (A, B)]
     told = response_text(run_plan("consensus"), *turns)
     assert told.content == "**Alpha**\n\nalpha 1\n\n**Beta**\n\nbeta 1"
     assert told.reasoning == "**Alpha, round 1**\n\nalpha 0\n\n**Beta, round 1**\n\nbeta 0"
 
 
-def test_advisors_are_content_unless_one_draws_them_together() -> None:
+def test_advisor_answers_are_content_unless_synthesis_follows() -> None:
     turns = (turn_ended(A, "Go."), turn_ended(B, "Stay."))
     assert response_text(run_plan("advisors"), *turns).content == "**Alpha**\n\nGo.\n\n**Beta**\n\nStay."
     both = response_text(run_plan("advisors", synthesis=True), *turns, turn_ended(A, "Wait.", "synthesis"))
     assert (both.content, both.reasoning) == ("Wait.", "**Alpha**\n\nGo.\n\n**Beta**\n\nStay.")
 
 
-def test_where_nobody_sums_up_the_newest_answers_stand() -> None:
+def test_latest_answers_are_content_when_synthesis_is_missing() -> None:
     told = response_text(
         run_plan("debate"),
         turn_ended(A, "Old.", "initial"),
@@ -189,7 +189,7 @@ def test_where_nobody_sums_up_the_newest_answers_stand() -> None:
     assert told.reasoning.endswith("[Nobody could sum up.]")
 
 
-def test_one_that_fails_says_why_in_its_place_and_the_others_stand() -> None:
+def test_failed_participant_is_replaced_by_failure_note() -> None:
     told = response_text(
         run_plan("parallel"), turn_ended(A, status="failed", fault_message="Out."), turn_ended(B, "Two.")
     )
@@ -197,7 +197,7 @@ def test_one_that_fails_says_why_in_its_place_and_the_others_stand() -> None:
     assert told.failure is None
 
 
-def test_what_began_anew_is_marked_where_it_was_shown_and_forgotten_where_it_was_not() -> None:
+def test_restarted_turn_is_marked_only_when_text_was_already_sent() -> None:
     told = response_text(
         run_plan("parallel"),
         turn_started(A),
@@ -214,7 +214,7 @@ def test_what_began_anew_is_marked_where_it_was_shown_and_forgotten_where_it_was
     assert told.content == f"**Alpha**\n\nOn{RESTART_MARKER}One.\n\n**Beta**\n\nTwo."
 
 
-def test_text_that_turns_out_to_be_thought_is_marked() -> None:
+def test_retracted_text_is_followed_by_restart_marker() -> None:
     told = response_text(
         run_plan("single", 1),
         text_delta(A, "Let me see"),
@@ -225,7 +225,7 @@ def test_text_that_turns_out_to_be_thought_is_marked() -> None:
     assert told.content == f"Let me see{RESTART_MARKER}Four."
 
 
-def test_where_only_whole_turns_count_nothing_that_was_void_is_in_the_answer() -> None:
+def test_whole_turns_omit_text_of_restarted_attempts() -> None:
     telling = ResponseText(run_plan("single", 1))
     telling.apply_whole_turns(
         [turn_started(A), text_delta(A, "Fo"), turn_started(A, attempt=2), text_delta(A, "Four.")]
@@ -234,7 +234,7 @@ def test_where_only_whole_turns_count_nothing_that_was_void_is_in_the_answer() -
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 
-def test_a_run_that_fails_says_why() -> None:
+def test_failed_run_has_failure_message() -> None:
     told = response_text(
         run_plan("single", 1), turn_ended(A, status="failed", fault_message="Out."), status="failed"
     )
@@ -246,7 +246,7 @@ def test_a_run_that_fails_says_why() -> None:
     assert str(response_text(run_plan("single", 1), turn_ended(A, " ")).failure) == NO_ANSWER_MESSAGE
 
 
-def test_all_that_was_paid_counts() -> None:
+def test_usage_sums_all_charges() -> None:
     charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=None)
     found = SummaryMade(basis="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
     told = response_text(
@@ -258,7 +258,7 @@ def test_all_that_was_paid_counts() -> None:
     assert told.usage == Usage(input=112, output=1)
 
 
-def test_an_answer_that_was_cut_says_so() -> None:
+def test_truncated_answer_has_finish_reason_length() -> None:
     assert response_text(run_plan("single", 1), turn_ended(A, "Fo", finish="length")).finish == "length"
     told = response_text(
         run_plan("debate"), turn_ended(A, "Summed", "synthesis", status="partial", fault_message="Broke off.")
@@ -274,7 +274,7 @@ def test_an_answer_that_was_cut_says_so() -> None:
     st.lists(st.sampled_from(["alpha", "beta", "gamma"]), max_size=40),
     st.permutations(["alpha", "beta", "gamma"]),
 )
-def test_however_they_interrupt_each_other_each_is_heard_in_one_piece(
+def test_interleaved_texts_are_emitted_contiguously_per_participant(
     speakers: Sequence[str], order: Sequence[str]
 ) -> None:
     words: dict[str, str] = dict.fromkeys(order, "")

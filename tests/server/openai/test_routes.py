@@ -9,9 +9,8 @@ import pytest
 from moot.engine.runs import ephemeral
 from moot.server import sse
 from moot.server.openai.routes import MAX_BODY
-from tests.databases import open_migrated_database
-from tests.server.house import AccountApp, create_account_app
-from tests.server.openai.asked import (
+from tests.server.account_app import AccountApp, create_account_app
+from tests.server.openai.completion_requests import (
     COMPLETIONS_PATH,
     CompletionClient,
     completion_body,
@@ -19,10 +18,11 @@ from tests.server.openai.asked import (
     delta_text,
     parse_frames,
 )
-from tests.server.talking import LocalApp
+from tests.support.app_fixture import LocalApp
+from tests.support.databases import open_migrated_database
 
 
-async def test_an_answer_as_a_whole(local_app: LocalApp) -> None:
+async def test_completion_returns_whole_answer(local_app: LocalApp) -> None:
     reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("scripted/thinker"))
     assert reply["object"] == "chat.completion"
     assert reply["model"] == "scripted/thinker"
@@ -34,7 +34,7 @@ async def test_an_answer_as_a_whole(local_app: LocalApp) -> None:
     assert await count_charges(local_app.services.database) == 1
 
 
-async def test_an_answer_as_a_stream(local_app: LocalApp) -> None:
+async def test_completion_streams_answer(local_app: LocalApp) -> None:
     asked = completion_body(stream=True, stream_options={"include_usage": True})
     reply = await local_app.call("POST", COMPLETIONS_PATH, asked)
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -48,12 +48,12 @@ async def test_an_answer_as_a_stream(local_app: LocalApp) -> None:
     assert len({frame["id"] for frame in (first, *middle, last, usage)}) == 1
 
 
-async def test_usage_comes_only_where_it_is_wanted(local_app: LocalApp) -> None:
+async def test_stream_omits_usage_unless_requested(local_app: LocalApp) -> None:
     reply = await local_app.call("POST", COMPLETIONS_PATH, completion_body(stream=True))
     assert "usage" not in reply.text
 
 
-async def test_a_saved_line_up_debates(local_app: LocalApp) -> None:
+async def test_preset_model_runs_debate(local_app: LocalApp) -> None:
     debaters = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
     new = {"name": "Two minds", "participants": debaters, "mode": "debate"}
     await local_app.call_ok("POST", "/api/line-ups", new)
@@ -78,7 +78,7 @@ async def test_a_saved_line_up_debates(local_app: LocalApp) -> None:
     )
 
 
-async def test_what_was_said_before_and_instructions_reach_the_model(local_app: LocalApp) -> None:
+async def test_completion_accepts_history_and_system_message(local_app: LocalApp) -> None:
     asked = completion_body()
     asked["messages"] = [
         {"role": "system", "content": "Be brief."},
@@ -106,7 +106,7 @@ INVALID_REQUESTS: list[tuple[Any, int, str]] = [
 ]
 
 
-async def test_what_is_wrong_is_named_in_openais_shape(
+async def test_invalid_requests_return_openai_error_with_param(
     local_app: LocalApp, subtests: pytest.Subtests
 ) -> None:
     for asked, status, param in INVALID_REQUESTS:
@@ -121,7 +121,7 @@ async def test_what_is_wrong_is_named_in_openais_shape(
     assert await count_charges(local_app.services.database) == 0
 
 
-async def test_other_refusals_have_that_shape_too(local_app: LocalApp) -> None:
+async def test_protocol_errors_return_openai_error(local_app: LocalApp) -> None:
     json = {"content-type": "application/json"}
     broken = await local_app.client.post(COMPLETIONS_PATH, content="{", headers=json)
     other = await local_app.client.post(
@@ -139,7 +139,7 @@ async def test_other_refusals_have_that_shape_too(local_app: LocalApp) -> None:
     assert all(list(reply.json()) == ["error"] for reply in replies)
 
 
-async def test_whoever_has_no_token_is_refused(sqlite_account_app: AccountApp) -> None:
+async def test_completion_requires_valid_token(sqlite_account_app: AccountApp) -> None:
     for headers in ({}, {"Authorization": "Bearer moot_wrong"}):
         reply = await sqlite_account_app.client.post(
             COMPLETIONS_PATH, json=completion_body(), headers=headers
@@ -151,10 +151,10 @@ async def test_whoever_has_no_token_is_refused(sqlite_account_app: AccountApp) -
     assert reply.status_code == 200
 
 
-async def test_too_many_are_told_when_to_come_back(tmp_path: Path) -> None:
+async def test_rate_limited_completion_returns_retry_after(tmp_path: Path) -> None:
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, local=True, messages=(1, 1)) as house,
+        create_account_app(database, local=True, message_rate=(1, 1)) as house,
     ):
         assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
         reply = await house.client.post(COMPLETIONS_PATH, json=completion_body())
@@ -162,7 +162,7 @@ async def test_too_many_are_told_when_to_come_back(tmp_path: Path) -> None:
     assert int(reply.headers["retry-after"]) > 0
 
 
-async def test_what_is_not_right_is_said_however_often_and_counts_as_no_message(tmp_path: Path) -> None:
+async def test_invalid_completions_do_not_count_against_message_rate_limit(tmp_path: Path) -> None:
     wrong = [
         {"model": "scripted/echo"},
         completion_body("moot/quarrel"),
@@ -171,14 +171,14 @@ async def test_what_is_not_right_is_said_however_often_and_counts_as_no_message(
     ]
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
-        create_account_app(database, local=True, messages=(1, 1)) as house,
+        create_account_app(database, local=True, message_rate=(1, 1)) as house,
     ):
         replies = [(await house.client.post(COMPLETIONS_PATH, json=one)).status_code for one in wrong]
         assert replies == [400, 404, 400, 404]
         assert (await house.client.post(COMPLETIONS_PATH, json=completion_body())).status_code == 200
 
 
-async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(local_app: LocalApp) -> None:
+async def test_completion_reports_ignored_tools_of_preset(local_app: LocalApp) -> None:
     seats = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
     await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
     reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("line-up/Two"))
@@ -186,13 +186,13 @@ async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(local_app: Loc
     assert reasoning == "[Nothing of this is kept, so no tools are called; without theirs answers: Alpha.]"
 
 
-async def test_who_has_nothing_left_is_refused(local_app: LocalApp) -> None:
+async def test_completion_is_rejected_when_budget_is_exhausted(local_app: LocalApp) -> None:
     await local_app.services.budgets.set_limit("local", 0.0)
     reply = await local_app.call("POST", COMPLETIONS_PATH, completion_body())
     assert (reply.status_code, reply.json()["error"]["code"]) == (402, "insufficient_quota")
 
 
-async def test_a_table_that_fails_is_no_answer(local_app: LocalApp) -> None:
+async def test_failed_run_returns_error_without_retry(local_app: LocalApp) -> None:
     whole = await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized"))
     assert (whole.status_code, whole.headers["x-should-retry"]) == (502, "false")
     frames = parse_frames(
@@ -206,7 +206,7 @@ async def test_a_table_that_fails_is_no_answer(local_app: LocalApp) -> None:
     assert "[DONE]" not in frames
 
 
-async def test_an_answer_that_breaks_off_does_not_look_whole(local_app: LocalApp) -> None:
+async def test_interrupted_stream_ends_with_error_and_no_finish_reason(local_app: LocalApp) -> None:
     frames = parse_frames(
         (await local_app.call("POST", COMPLETIONS_PATH, completion_body("scripted/reset", stream=True))).text
     )
@@ -216,9 +216,7 @@ async def test_an_answer_that_breaks_off_does_not_look_whole(local_app: LocalApp
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_whoever_hangs_up_stops_the_table_and_pays_for_what_was_said(
-    local_app: LocalApp, stream: bool
-) -> None:
+async def test_disconnect_stops_run_and_charges_partial_answer(local_app: LocalApp, stream: bool) -> None:
     client = CompletionClient(completion_body("scripted/endless", stream=stream))
     reading = client.start_request(local_app.app)
     sittings = local_app.services.ephemeral_runs
@@ -235,7 +233,7 @@ async def test_whoever_hangs_up_stops_the_table_and_pays_for_what_was_said(
     assert not stream or await count_charges(local_app.services.database) == 1
 
 
-async def test_a_server_that_ends_says_that_the_answer_is_not_whole(local_app: LocalApp) -> None:
+async def test_shutdown_ends_stream_with_error(local_app: LocalApp) -> None:
     client = CompletionClient(completion_body("scripted/endless", stream=True))
     reading = client.start_request(local_app.app)
     async with asyncio.timeout(60):
@@ -246,9 +244,7 @@ async def test_a_server_that_ends_says_that_the_answer_is_not_whole(local_app: L
     assert "not whole" in frames[-1]["error"]["message"]
 
 
-async def test_while_nothing_comes_a_comment_does(
-    local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_stream_sends_heartbeats(local_app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
     monkeypatch.setattr(ephemeral, "POLL_SECONDS", 0.001)
     client = CompletionClient(completion_body("scripted/silence", stream=True))
@@ -259,7 +255,7 @@ async def test_while_nothing_comes_a_comment_does(
         await reading
 
 
-async def test_a_request_that_comes_twice_with_one_key_is_done_once(local_app: LocalApp) -> None:
+async def test_repeated_completion_with_idempotency_key_runs_once(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "k1"}
     asked = completion_body("scripted/thinker")
     first, second = [await local_app.call_ok("POST", COMPLETIONS_PATH, asked, **key) for _ in range(2)]
@@ -271,7 +267,7 @@ async def test_a_request_that_comes_twice_with_one_key_is_done_once(local_app: L
     assert (other.status_code, list(other.json())) == (409, ["error"])
 
 
-async def test_a_stream_that_comes_twice_is_repeated(local_app: LocalApp) -> None:
+async def test_repeated_stream_with_idempotency_key_is_replayed(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "k2"}
     asked = completion_body("scripted/thinker", stream=True, stream_options={"include_usage": True})
     first, second = [
@@ -285,7 +281,7 @@ async def test_a_stream_that_comes_twice_is_repeated(local_app: LocalApp) -> Non
     assert await count_charges(local_app.services.database) == 1
 
 
-async def test_what_failed_may_be_asked_again_with_its_key(local_app: LocalApp) -> None:
+async def test_failed_completion_can_be_retried_with_same_idempotency_key(local_app: LocalApp) -> None:
     for _ in range(2):
         reply = await local_app.call(
             "POST", COMPLETIONS_PATH, completion_body("scripted/unauthorized"), **{"Idempotency-Key": "k3"}
@@ -293,7 +289,7 @@ async def test_what_failed_may_be_asked_again_with_its_key(local_app: LocalApp) 
         assert reply.status_code == 502
 
 
-async def test_in_a_discussion_the_last_message_is_said(local_app: LocalApp) -> None:
+async def test_completion_in_discussion_sends_last_message(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"])
     place = opened["discussion"]["id"]
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
@@ -310,7 +306,7 @@ async def test_in_a_discussion_the_last_message_is_said(local_app: LocalApp) -> 
     assert [one["content"] for one in messages] == ["What is a moot?", "A meeting.", "And then?", "More."]
 
 
-async def test_whoever_leaves_a_discussion_stops_its_run(local_app: LocalApp) -> None:
+async def test_disconnect_from_discussion_stops_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"])
     client = CompletionClient(
         completion_body(metadata={"discussion": opened["discussion"]["id"]}, stream=True)

@@ -11,8 +11,8 @@ from moot.server.openai.schemas import CompletionRequest
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound, ShuttingDown, UsageError
 from moot.types.events import RunEnded, RunStarted, TextDelta
-from tests.server.openai.asked import completion_body
-from tests.server.talking import LocalApp
+from tests.server.openai.completion_requests import completion_body
+from tests.support.app_fixture import LocalApp
 
 LOCAL_CALLER = Caller(account="local", tenant="local", name="local", kind="local")
 
@@ -21,7 +21,7 @@ def event_reader(local_app: LocalApp) -> RunEventReader:
     return RunEventReader(local_app.services.event_hub, local_app.services.events, local_app.services.runs)
 
 
-async def test_a_run_that_is_over_is_heard_from_its_start(local_app: LocalApp) -> None:
+async def test_event_reader_reads_finished_run_from_start(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", ".")
     heard = [event async for some in event_reader(local_app).read_events(LOCAL_CALLER, run) for event in some]
@@ -29,7 +29,7 @@ async def test_a_run_that_is_over_is_heard_from_its_start(local_app: LocalApp) -
     assert (await local_app.services.runs.pending_commands(run)).stop_reason is None
 
 
-async def test_whoever_leaves_stops_it(local_app: LocalApp) -> None:
+async def test_closed_event_reader_stops_run(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     await local_app.record_answer(run, "Yes", status=None)
     async with asyncio.timeout(60), aclosing(event_reader(local_app).read_events(LOCAL_CALLER, run)) as heard:
@@ -37,7 +37,7 @@ async def test_whoever_leaves_stops_it(local_app: LocalApp) -> None:
     assert (await local_app.services.runs.pending_commands(run)).stop_reason == "stopped_by_user"
 
 
-async def test_nobody_hears_the_runs_of_others(local_app: LocalApp) -> None:
+async def test_event_reader_does_not_find_run_of_other_tenant(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     with pytest.raises(NotFound):
         await anext(
@@ -62,7 +62,7 @@ async def start_completion(local_app: LocalApp, key: str | None = None, **fields
     )
 
 
-async def test_instructions_come_after_who_one_is(local_app: LocalApp) -> None:
+async def test_system_message_follows_persona_prompt(local_app: LocalApp) -> None:
     persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
     seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
     await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
@@ -72,7 +72,7 @@ async def test_instructions_come_after_who_one_is(local_app: LocalApp) -> None:
     assert {who.temperature for who in begun.plan.participants} == {0.5}
 
 
-async def test_a_file_that_somebody_cannot_read_is_refused_before_anything_is_paid(
+async def test_unreadable_file_is_rejected_before_model_call(
     local_app: LocalApp,
 ) -> None:
     with pytest.raises(UsageError, match=r"^messages: .*takes no image files"):
@@ -81,14 +81,14 @@ async def test_a_file_that_somebody_cannot_read_is_refused_before_anything_is_pa
         )
 
 
-async def test_a_file_for_a_discussion_is_kept_there(local_app: LocalApp) -> None:
+async def test_completion_file_is_stored_in_discussion(local_app: LocalApp) -> None:
     place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
     await start_completion(local_app, discussion=place, messages=[{"role": "user", "content": IMAGE_CONTENT}])
     (*_, last) = (await local_app.call_ok("GET", f"/api/discussions/{place}"))["messages"]
     assert (last["content"], len(last["files"])) == ("What is it?", 1)
 
 
-async def test_in_a_discussion_a_request_with_a_key_starts_one_run(local_app: LocalApp) -> None:
+async def test_idempotency_key_starts_one_run_in_discussion(local_app: LocalApp) -> None:
     place = (await local_app.create_discussion(participants=["scripted/echo"]))["discussion"]["id"]
     runs = {(await start_completion(local_app, "k", discussion=place)).id for _ in range(2)}
     assert runs == set(local_app.started_runs[1:])
@@ -98,13 +98,13 @@ async def test_in_a_discussion_a_request_with_a_key_starts_one_run(local_app: Lo
         )
 
 
-async def test_a_discussion_takes_no_more_words_than_elsewhere(local_app: LocalApp) -> None:
+async def test_completion_in_discussion_rejects_too_long_message(local_app: LocalApp) -> None:
     place = (await local_app.create_discussion())["discussion"]["id"]
     with pytest.raises(UsageError, match="10,000"):
         await start_completion(local_app, discussion=place, words="x" * (MAX_MESSAGE_CHARS + 1))
 
 
-async def test_a_server_that_ends_takes_nothing_in(local_app: LocalApp) -> None:
+async def test_completion_is_rejected_while_server_drains(local_app: LocalApp) -> None:
     local_app.services.discussion_service.drain()
     with pytest.raises(ShuttingDown):
         await start_completion(local_app)

@@ -7,7 +7,7 @@ from moot.types.chunks import Usage
 MINIMAL_REQUEST = {"model": "moot/debate", "messages": [{"role": "user", "content": "Why?"}]}
 
 
-def test_usage_has_reasoning_and_what_was_cached() -> None:
+def test_completion_usage_contains_reasoning_and_cached_tokens() -> None:
     assert msgspec.to_builtins(completion_usage(Usage(input=10, output=5, reasoning=2, cached=4))) == {
         "prompt_tokens": 10,
         "completion_tokens": 5,
@@ -21,11 +21,11 @@ def test_usage_has_reasoning_and_what_was_cached() -> None:
     ("more", "place"),
     [({}, None), ({"discussion": "dis_1"}, "dis_1"), ({"metadata": {"discussion": "dis_2"}}, "dis_2")],
 )
-def test_a_discussion_may_be_named_in_two_ways(more: dict[str, object], place: str | None) -> None:
+def test_discussion_id_is_read_from_field_or_metadata(more: dict[str, object], place: str | None) -> None:
     assert msgspec.convert(MINIMAL_REQUEST | more, CompletionRequest).discussion_id == place
 
 
-def test_words_and_pictures_may_come_in_parts() -> None:
+def test_message_content_accepts_typed_parts() -> None:
     parts = [
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
@@ -37,6 +37,6 @@ def test_words_and_pictures_may_come_in_parts() -> None:
     assert [type(part) for part in asked.messages[0].content or ()] == [TextPart, ImagePart, RefusalPart]
 
 
-def test_what_nobody_knows_is_not_passed_over() -> None:
+def test_unknown_field_is_rejected() -> None:
     with pytest.raises(msgspec.ValidationError, match="discusion"):
         msgspec.convert(MINIMAL_REQUEST | {"discusion": "dis_1"}, CompletionRequest)

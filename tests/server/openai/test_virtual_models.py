@@ -3,13 +3,13 @@ import pytest
 from moot.server.openai.virtual_models import MODE_MODELS
 from moot.types.accounts import Caller
 from moot.types.errors import NotFound
-from tests.server.talking import LocalApp
+from tests.support.app_fixture import LocalApp
 
 LOCAL_CALLER = Caller(account="local", tenant="local", name="local", kind="local")
 TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
 
-async def test_there_is_a_table_a_mode_and_one_a_saved_line_up(local_app: LocalApp) -> None:
+async def test_list_models_contains_modes_and_preset_names_once(local_app: LocalApp) -> None:
     for name in ("Old", "Twice", "Twice"):
         await local_app.call_ok("POST", "/api/line-ups", {"name": name, "participants": TWO_MODELS})
     names = [one.id for one in await local_app.services.virtual_models.list_models(LOCAL_CALLER)]
@@ -17,7 +17,7 @@ async def test_there_is_a_table_a_mode_and_one_a_saved_line_up(local_app: LocalA
     assert sorted(names[len(MODE_MODELS) :]) == ["line-up/Old", "line-up/Twice"]
 
 
-async def test_of_two_with_one_name_the_newest_is_meant_and_an_id_means_one(local_app: LocalApp) -> None:
+async def test_preset_name_resolves_to_newest_and_id_to_exact_preset(local_app: LocalApp) -> None:
     old = await local_app.call_ok("POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS})
     await local_app.call_ok(
         "POST", "/api/line-ups", {"name": "Twice", "participants": TWO_MODELS, "mode": "debate"}
@@ -28,7 +28,7 @@ async def test_of_two_with_one_name_the_newest_is_meant_and_an_id_means_one(loca
     ).mode == "parallel"
 
 
-async def test_a_line_up_keeps_its_rules_and_personas(local_app: LocalApp) -> None:
+async def test_plan_of_preset_keeps_options_and_personas(local_app: LocalApp) -> None:
     persona = await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})
     seats = [{"model": "scripted/echo", "persona": persona["id"]}, "scripted/steady"]
     rules = {"lead": "Ada", "quorum": 1}
@@ -39,7 +39,7 @@ async def test_a_line_up_keeps_its_rules_and_personas(local_app: LocalApp) -> No
     assert (plan.minutes, plan.language) == (False, None)
 
 
-async def test_a_single_model_is_a_table_too(local_app: LocalApp) -> None:
+async def test_plain_model_name_plans_single_mode(local_app: LocalApp) -> None:
     plan = await local_app.services.virtual_models.plan_run(LOCAL_CALLER, "scripted/echo")
     assert (plan.mode, [who.model for who in plan.participants]) == ("single", ["scripted/echo"])
     assert (
@@ -48,14 +48,14 @@ async def test_a_single_model_is_a_table_too(local_app: LocalApp) -> None:
 
 
 @pytest.mark.parametrize("name", ["moot/none", "line-up/none", "nobody/none", "scripted/none", "none"])
-async def test_there_is_no_other(local_app: LocalApp, name: str) -> None:
+async def test_unknown_model_name_is_not_found(local_app: LocalApp, name: str) -> None:
     with pytest.raises(NotFound, match=r"^model: "):
         await local_app.services.virtual_models.plan_run(LOCAL_CALLER, name)
     with pytest.raises(NotFound, match=r"^model: "):
         await local_app.services.virtual_models.get_model(LOCAL_CALLER, name)
 
 
-async def test_nobody_sits_at_the_tables_of_others(local_app: LocalApp) -> None:
+async def test_preset_of_other_tenant_is_not_found(local_app: LocalApp) -> None:
     await local_app.call_ok("POST", "/api/line-ups", {"name": "Mine", "participants": TWO_MODELS})
     stranger = Caller(account="x", tenant="x", name="x", kind="token")
     with pytest.raises(NotFound):

@@ -9,10 +9,10 @@ from moot.providers.scripted.scripts import Script
 from moot.settings import Settings
 from moot.store.database import Database
 from moot.store.schema import charge, discussion, run
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.server.talking import UNLIMITED_SETTINGS
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.app_fixture import UNLIMITED_SETTINGS
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
@@ -32,7 +32,7 @@ async def api(database: Database) -> AsyncIterator[TenantApi]:
         yield api
 
 
-async def test_the_week_is_shown(api: TenantApi) -> None:
+async def test_budget_shows_week_and_reservations(api: TenantApi) -> None:
     before = await api.call_ok("GET", "/budget")
     assert (before["budget"], before["spent"], before["reserved"], before["left"]) == (1.0, 0.0, 0.0, 1.0)
     assert (before["week_ends"] - before["week_begins"], before["reup_at"]) == (7 * 24 * 3600, None)
@@ -43,7 +43,7 @@ async def test_the_week_is_shown(api: TenantApi) -> None:
     assert (await api.call_ok("GET", "/budget", tenant=BERT))["left"] == 1.0
 
 
-async def test_what_is_over_the_budget_is_refused_with_words(api: TenantApi) -> None:
+async def test_create_discussion_over_budget_is_rejected_with_hint(api: TenantApi) -> None:
     await api.call_ok("POST", "/discussions", QUESTION)
     refused = await api.call("POST", "/discussions", QUESTION)
     problem = refused.json()
@@ -54,7 +54,7 @@ async def test_what_is_over_the_budget_is_refused_with_words(api: TenantApi) -> 
     assert capped.status_code == 402, "the first answer is asked, however small the cap"
 
 
-async def test_a_week_is_begun_anew_once(api: TenantApi) -> None:
+async def test_budget_can_be_renewed_once_per_week(api: TenantApi) -> None:
     anew = await api.call_ok("POST", "/budget/re-up")
     assert anew["reup_at"] is not None
     refused = await api.call("POST", "/budget/re-up")
@@ -63,7 +63,7 @@ async def test_a_week_is_begun_anew_once(api: TenantApi) -> None:
     assert (await api.call_ok("GET", "/budget", tenant=BERT))["reup_at"] is None
 
 
-async def test_without_a_budget_nothing_is_limited(database: Database) -> None:
+async def test_nothing_is_limited_without_budget(database: Database) -> None:
     async with create_tenant_api(database) as api:
         shown = await api.call_ok("GET", "/budget")
         assert (shown["budget"], shown["left"]) == (None, None)
@@ -78,9 +78,7 @@ async def count_rows(database: Database) -> list[Any]:
         return [(await connection.execute(select(func.count()).select_from(one))).scalar() for one in tables]
 
 
-async def test_an_estimate_says_what_is_reserved_and_starts_nothing(
-    api: TenantApi, database: Database
-) -> None:
+async def test_estimate_equals_reservation_and_stores_nothing(api: TenantApi, database: Database) -> None:
     before = await count_rows(database)
     estimate = await api.call_ok("POST", "/estimate", QUESTION)
     assert await count_rows(database) == before
@@ -97,7 +95,7 @@ async def test_an_estimate_says_what_is_reserved_and_starts_nothing(
     assert reserved == pytest.approx(estimate["forecast"]["cost"])
 
 
-async def test_an_estimate_is_for_a_mode_so_many_participants_and_rounds(api: TenantApi) -> None:
+async def test_estimate_depends_on_mode_participants_and_rounds(api: TenantApi) -> None:
     table = {"participants": ["scripted/dear", "scripted/echo", "scripted/steady"], "rounds": 3}
     calls = {
         mode: (await api.call_ok("POST", "/estimate", QUESTION | table | {"mode": mode}))["forecast"]["calls"]
@@ -106,9 +104,7 @@ async def test_an_estimate_is_for_a_mode_so_many_participants_and_rounds(api: Te
     assert calls == {"single": 1, "parallel": 3, "consensus": 9}
 
 
-async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
-    api: TenantApi, database: Database
-) -> None:
+async def test_estimate_for_discussion_counts_earlier_messages(api: TenantApi, database: Database) -> None:
     about = await create_discussion(database, ANNA, "x" * 4000, model="scripted/dear")
     new = (await api.call_ok("POST", "/estimate", QUESTION))["forecast"]
     estimate = await api.call_ok("POST", "/estimate", {"discussion": about.id, "message": "What is a moot?"})
@@ -121,7 +117,7 @@ async def add_text_file(api: TenantApi, name: str) -> str:
     return (await api.services.file_store.store_file(ANNA, ANNA, name, "text/plain", name, name.encode())).id
 
 
-async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: TenantApi) -> None:
+async def test_estimate_for_discussion_rejects_other_options(api: TenantApi) -> None:
     about = (await api.call_ok("POST", "/discussions", QUESTION))["discussion"]["id"]
     for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"gate": True}), ("language", "de")):
         asked = {"discussion": about, "message": "And?", field: value}
@@ -130,20 +126,20 @@ async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Tenan
         assert refused.json()["errors"][0]["field"] == field
 
 
-async def test_an_estimate_counts_each_file_of_the_message_once(api: TenantApi) -> None:
+async def test_estimate_counts_each_file_once(api: TenantApi) -> None:
     one, two = await add_text_file(api, "one"), await add_text_file(api, "two")
     bare = (await api.call_ok("POST", "/estimate", QUESTION))["forecast"]
     full = (await api.call_ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
     assert 0 < full["input"] - bare["input"] < 100, "text is read as it is"
 
 
-async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: TenantApi) -> None:
+async def test_estimate_does_not_find_file_of_other_tenant(api: TenantApi) -> None:
     asked = QUESTION | {"files": [await add_text_file(api, "one")]}
     foreign = await api.call("POST", "/estimate", asked, tenant=BERT)
     assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "files[0]")
 
 
-async def test_a_price_that_nobody_knows_is_said(api: TenantApi) -> None:
+async def test_estimate_lists_models_without_price(api: TenantApi) -> None:
     estimate = await api.call_ok("POST", "/estimate", QUESTION | {"participants": ["openai/gpt-5-mini"]})
     assert (estimate["forecast"]["unknown"], estimate["forecast"]["cost"]) == (["openai/gpt-5-mini"], 0.0)
 
@@ -160,20 +156,20 @@ async def test_a_price_that_nobody_knows_is_said(api: TenantApi) -> None:
         ({**QUESTION, "rounds": 11}, "rounds"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_field(
+async def test_estimate_rejects_invalid_body_by_field(
     api: TenantApi, body: dict[str, Any], field: str
 ) -> None:
     refused = await api.call("POST", "/estimate", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
-async def test_a_discussion_has_its_own_participants(api: TenantApi, database: Database) -> None:
+async def test_estimate_for_discussion_rejects_participants(api: TenantApi, database: Database) -> None:
     about = await create_discussion(database, ANNA, "Hello.")
     refused = await api.call("POST", "/estimate", QUESTION | {"discussion": about.id})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "participants")
 
 
 @pytest.mark.parametrize("cap", [0, -1, "much"])
-async def test_a_cap_is_more_than_nothing(api: TenantApi, cap: object) -> None:
+async def test_create_discussion_rejects_invalid_max_cost(api: TenantApi, cap: object) -> None:
     refused = await api.call("POST", "/discussions", QUESTION | {"cap": cap})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cap")

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 
 from moot.store.database import Database
 from moot.store.schema import discussion, idempotency, message, run
-from tests.server.talking import NEW_DISCUSSION_BODY, LocalApp, create_local_app
+from tests.support.app_fixture import NEW_DISCUSSION_BODY, LocalApp, create_local_app
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
         )
 
 
-async def test_opening_stores_everything_and_then_starts_the_run(local_app: LocalApp) -> None:
+async def test_create_discussion_stores_rows_and_starts_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(message="Was ist ein Moot?\nSag es kurz.", rounds=3)
     assert local_app.started_runs == [opened["run"]["id"]]
     assert opened["discussion"]["title"] == "Was ist ein Moot?"
@@ -36,7 +36,7 @@ async def test_opening_stores_everything_and_then_starts_the_run(local_app: Loca
     assert await count_rows(local_app) == (1, 1, 1, 0)
 
 
-async def test_all_that_can_be_said_about_a_discussion_is_kept(local_app: LocalApp) -> None:
+async def test_create_discussion_stores_all_settings(local_app: LocalApp) -> None:
     project = (await local_app.call_ok("POST", "/api/projects", {"name": "Tables"}))["id"]
     persona = (await local_app.call_ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))[
         "id"
@@ -79,7 +79,7 @@ async def test_all_that_can_be_said_about_a_discussion_is_kept(local_app: LocalA
     ],
     ids=str,
 )
-async def test_what_is_refused_leaves_nothing_behind(
+async def test_rejected_discussion_stores_nothing_and_releases_idempotency_key(
     local_app: LocalApp, wrong: dict[str, Any], status: int
 ) -> None:
     refused = await local_app.call(
@@ -96,13 +96,13 @@ async def test_what_is_refused_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(("seats", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
-async def test_everybody_speaks_unless_a_mode_is_chosen(local_app: LocalApp, seats: int, mode: str) -> None:
+async def test_default_mode_depends_on_participant_count(local_app: LocalApp, seats: int, mode: str) -> None:
     assert (await local_app.create_discussion(participants=["scripted/echo"] * seats))["discussion"][
         "mode"
     ] == mode
 
 
-async def test_a_consensus_takes_two(local_app: LocalApp) -> None:
+async def test_consensus_requires_two_participants(local_app: LocalApp) -> None:
     alone = NEW_DISCUSSION_BODY | {"participants": ["scripted/echo"], "mode": "consensus"}
     refused = await local_app.call("POST", "/api/discussions", alone)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "mode")
@@ -113,14 +113,14 @@ async def test_a_consensus_takes_two(local_app: LocalApp) -> None:
     assert (await local_app.call("PATCH", path, {"mode": "consensus"})).status_code == 400
 
 
-async def test_participants_can_be_read_changed_and_sent_back(local_app: LocalApp) -> None:
+async def test_update_discussion_accepts_participants_as_read(local_app: LocalApp) -> None:
     opened = (await local_app.create_discussion())["discussion"]
     wished = [opened["participants"][0], opened["participants"][1] | {"temperature": 0.5}]
     changed = await local_app.call_ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": wished})
     assert changed["participants"] == wished
 
 
-async def test_a_change_that_is_refused_changes_nothing(local_app: LocalApp) -> None:
+async def test_rejected_update_changes_nothing(local_app: LocalApp) -> None:
     before = (await local_app.create_discussion())["discussion"]
     path = f"/api/discussions/{before['id']}"
     wrongs: tuple[tuple[dict[str, Any], int], ...] = (
@@ -137,7 +137,7 @@ async def test_a_change_that_is_refused_changes_nothing(local_app: LocalApp) -> 
     assert (await local_app.call_ok("GET", path))["discussion"] == before
 
 
-async def test_what_can_be_taken_away_is_taken_away_by_null(local_app: LocalApp) -> None:
+async def test_update_discussion_clears_model_with_null(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(model="scripted/steady")
     changed = await local_app.call_ok(
         "PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None}
@@ -146,7 +146,7 @@ async def test_what_can_be_taken_away_is_taken_away_by_null(local_app: LocalApp)
     assert changed["updated_at"] > opened["discussion"]["updated_at"]
 
 
-async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(local_app: LocalApp) -> None:
+async def test_send_message_starts_run_and_requests_stop_of_previous_run(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     id, first = opened["discussion"]["id"], opened["run"]["id"]
     said = await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
@@ -156,14 +156,14 @@ async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(local
     assert (await local_app.services.runs.pending_commands(said["run"]["id"])).stop_reason is None
 
 
-async def test_a_discussion_that_was_put_away_comes_back_when_somebody_speaks(local_app: LocalApp) -> None:
+async def test_send_message_reactivates_archived_discussion(local_app: LocalApp) -> None:
     id = (await local_app.create_discussion())["discussion"]["id"]
     assert (await local_app.call_ok("POST", f"/api/discussions/{id}/archive"))["status"] == "archived"
     await local_app.call_ok("POST", f"/api/discussions/{id}/messages", {"message": "One more thing."})
     assert (await local_app.call_ok("GET", f"/api/discussions/{id}"))["discussion"]["status"] == "active"
 
 
-async def test_a_key_is_for_one_request_of_one_tenant(local_app: LocalApp) -> None:
+async def test_idempotency_key_conflicts_with_other_request(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "once"}
     first = await local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key)
     assert await local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key) == first
@@ -173,7 +173,7 @@ async def test_a_key_is_for_one_request_of_one_tenant(local_app: LocalApp) -> No
     assert local_app.started_runs == [first["run"]["id"]], "it was started once"
 
 
-async def test_of_many_at_once_with_one_key_one_is_done(local_app: LocalApp) -> None:
+async def test_concurrent_requests_with_idempotency_key_run_once(local_app: LocalApp) -> None:
     key = {"Idempotency-Key": "once"}
     replies = await asyncio.gather(
         *(local_app.call_ok("POST", "/api/discussions", NEW_DISCUSSION_BODY, **key) for _ in range(5))
@@ -183,14 +183,14 @@ async def test_of_many_at_once_with_one_key_one_is_done(local_app: LocalApp) -> 
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])
-async def test_a_key_has_a_length(local_app: LocalApp, key: str) -> None:
+async def test_idempotency_key_with_invalid_length_is_rejected(local_app: LocalApp, key: str) -> None:
     refused = await local_app.call(
         "POST", "/api/discussions", NEW_DISCUSSION_BODY, **{"Idempotency-Key": key}
     )
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "idempotency-key")
 
 
-async def test_nothing_is_deleted_under_a_table_that_speaks(local_app: LocalApp) -> None:
+async def test_delete_discussion_conflicts_while_run_is_active(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     path, run = f"/api/discussions/{opened['discussion']['id']}", opened["run"]["id"]
     refused = await local_app.call("DELETE", path)
@@ -207,14 +207,14 @@ async def test_nothing_is_deleted_under_a_table_that_speaks(local_app: LocalApp)
     assert await count_rows(local_app) == (0, 0, 0, 0)
 
 
-async def test_an_id_of_any_characters_is_not_found_when_no_discussion_has_it(local_app: LocalApp) -> None:
+async def test_unknown_discussion_id_with_any_characters_returns_404(local_app: LocalApp) -> None:
     here = (await local_app.create_discussion())["discussion"]["id"]
     for id in ("dis_none", f"{here}%00", quote("dis_ä🙂")):
         reply = await local_app.call("GET", f"/api/discussions/{id}")
         assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json"), id
 
 
-async def test_a_turn_s_prompt_is_what_its_participant_could_see(local_app: LocalApp) -> None:
+async def test_turn_prompt_shows_what_participant_was_sent(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion(participants=["scripted/echo"], message="What is a moot?")
     id = opened["discussion"]["id"]
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
@@ -227,7 +227,7 @@ async def test_a_turn_s_prompt_is_what_its_participant_could_see(local_app: Loca
     assert (await local_app.call("GET", wrong)).status_code == 404, "it is a turn of another discussion"
 
 
-async def test_a_prompt_shows_nothing_that_came_after_its_turn(local_app: LocalApp) -> None:
+async def test_turn_prompt_omits_later_messages(local_app: LocalApp) -> None:
     """What was said next may be stored before the turn that it interrupts, and have the smaller number."""
     opened = await local_app.create_discussion(message="What is a moot?")
     path = f"/api/discussions/{opened['discussion']['id']}"
@@ -243,7 +243,7 @@ async def test_a_prompt_shows_nothing_that_came_after_its_turn(local_app: LocalA
     assert "And a council?" not in str(shown["messages"])
 
 
-async def test_a_server_that_is_about_to_end_takes_in_nothing(local_app: LocalApp) -> None:
+async def test_create_discussion_and_send_message_return_503_while_draining(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     local_app.services.discussion_service.drain()
     id = opened["discussion"]["id"]
@@ -253,7 +253,7 @@ async def test_a_server_that_is_about_to_end_takes_in_nothing(local_app: LocalAp
     assert await count_rows(local_app) == (1, 1, 1, 0)
 
 
-async def test_going_on_twice_with_one_key_is_going_on_once(local_app: LocalApp) -> None:
+async def test_continue_with_same_idempotency_key_runs_once(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     await local_app.record_answer(opened["run"]["id"], "A meeting.")
     path, key = f"/api/discussions/{opened['discussion']['id']}/continue", {"Idempotency-Key": "once"}
@@ -262,12 +262,12 @@ async def test_going_on_twice_with_one_key_is_going_on_once(local_app: LocalApp)
 
 
 @pytest.mark.parametrize("cursor", ["xx", "WzEsIDJd", "a'b"])
-async def test_a_cursor_that_was_not_given_is_refused_by_its_name(local_app: LocalApp, cursor: str) -> None:
+async def test_list_discussions_rejects_invalid_cursor(local_app: LocalApp, cursor: str) -> None:
     refused = await local_app.call("GET", f"/api/discussions?cursor={cursor}")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
 
 
-async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there_were(
+async def test_turn_prompt_shows_text_file_content_and_names_other_files(
     local_app: LocalApp,
 ) -> None:
     sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
@@ -283,7 +283,7 @@ async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there
     assert words["text"] == "What is a moot?"
 
 
-async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(local_app: LocalApp) -> None:
+async def test_turn_prompt_parts_have_origin_and_token_count(local_app: LocalApp) -> None:
     sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
     files = [(await local_app.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
     opened = await local_app.create_discussion(participants=["scripted/echo"], files=files)
@@ -313,7 +313,7 @@ async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(local_app: Loca
     assert (await local_app.call("GET", wrong)).status_code == 404
 
 
-async def test_a_clerk_is_kept_changed_and_taken_away(local_app: LocalApp) -> None:
+async def test_task_model_can_be_set_changed_and_cleared(local_app: LocalApp) -> None:
     opened = (await local_app.create_discussion(title="Mine", clerk="scripted/echo"))["discussion"]
     assert opened["clerk"] == "scripted/echo"
     path = f"/api/discussions/{opened['id']}"

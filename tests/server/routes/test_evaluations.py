@@ -6,8 +6,9 @@ import pytest
 
 from moot.settings import RateSettings, Settings
 from moot.types.evaluations import MAX_IMPROVEMENT_ROUNDS
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import (
+from tests.support.accounts import ANNA, BERT, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import (
     ASSERTIONS,
     DOLLAR_PER_TOKEN,
     EvaluationApp,
@@ -15,7 +16,6 @@ from tests.server.trying import (
     judge_reply,
     rewrite_reply,
 )
-from tests.store.people import ANNA, BERT, database_with_accounts
 
 SCEPTIC_PERSONA = "shipped_sceptic"
 
@@ -33,7 +33,7 @@ def event_types(events: list[Any]) -> list[str]:
     return [event["type"] for event in events]
 
 
-async def test_an_answer_is_judged_and_the_trial_is_read_again(evaluation_app: EvaluationApp) -> None:
+async def test_judge_answer_stores_readable_evaluation(evaluation_app: EvaluationApp) -> None:
     message = await evaluation_app.record_answer()
     evaluation_app.models.queue_answers("judge", judge_reply(True, False))
     body = {"assertions": ASSERTIONS, "judge": "scripted/judge"}
@@ -47,7 +47,7 @@ async def test_an_answer_is_judged_and_the_trial_is_read_again(evaluation_app: E
     assert list(await evaluation_app.usage_by_purpose()) == ["assertion"]
 
 
-async def test_a_trial_is_improved_accepted_and_undone(evaluation_app: EvaluationApp) -> None:
+async def test_evaluation_is_improved_accepted_and_undone(evaluation_app: EvaluationApp) -> None:
     trial = await evaluation_app.create_evaluation(True, False)
     evaluation_app.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
     evaluation_app.models.queue_answers("alpha", "Because, says Vitruvius.")
@@ -75,7 +75,7 @@ async def test_a_trial_is_improved_accepted_and_undone(evaluation_app: Evaluatio
     assert (await evaluation_app.api.call("POST", f"/trials/{trial['id']}/undo")).status_code == 409
 
 
-async def test_at_most_ten_rounds_are_tried_over_all_calls(evaluation_app: EvaluationApp) -> None:
+async def test_improve_stops_at_maximum_rounds_over_all_calls(evaluation_app: EvaluationApp) -> None:
     trial = await evaluation_app.create_evaluation(False, False)
     evaluation_app.models.queue_answers(
         "judge", *[rewrite_reply("x"), judge_reply(False, False)] * MAX_IMPROVEMENT_ROUNDS
@@ -91,7 +91,7 @@ async def test_at_most_ten_rounds_are_tried_over_all_calls(evaluation_app: Evalu
     assert (refused.status_code, "better" in refused.json()["detail"]) == (409, True)
 
 
-async def test_what_fails_on_the_way_ends_the_stream_with_words_and_keeps_the_rounds(
+async def test_failed_improvement_ends_stream_with_message_and_keeps_rounds(
     evaluation_app: EvaluationApp,
 ) -> None:
     trial = await evaluation_app.create_evaluation(False, False)
@@ -122,13 +122,15 @@ async def test_what_fails_on_the_way_ends_the_stream_with_words_and_keeps_the_ro
         ({"assertions": "x", "model": "a/b"}, "model"),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(evaluation_app: EvaluationApp, body: Any, field: str) -> None:
+async def test_judge_answer_rejects_invalid_body_by_field(
+    evaluation_app: EvaluationApp, body: Any, field: str
+) -> None:
     message = await evaluation_app.record_answer()
     refused = await evaluation_app.api.call("POST", f"/messages/{message.id}/assertions", body)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
-async def test_what_is_no_answer_cannot_be_judged(evaluation_app: EvaluationApp) -> None:
+async def test_judge_answer_conflicts_for_user_message(evaluation_app: EvaluationApp) -> None:
     message = await evaluation_app.record_answer()
     run = await evaluation_app.services.runs.get_run(ANNA, message.run or "")
     refused = await evaluation_app.api.call(
@@ -148,7 +150,9 @@ async def test_what_is_no_answer_cannot_be_judged(evaluation_app: EvaluationApp)
         ("POST", "/trials/{trial}/undo"),
     ],
 )
-async def test_anothers_trial_is_not_there(evaluation_app: EvaluationApp, method: str, path: str) -> None:
+async def test_evaluation_of_other_tenant_is_not_found(
+    evaluation_app: EvaluationApp, method: str, path: str
+) -> None:
     trial = await evaluation_app.create_evaluation(True, False)
     asked = len(evaluation_app.models.requests)
     body = {"assertions": "x"} if method == "POST" and "messages" in path else None
@@ -159,7 +163,7 @@ async def test_anothers_trial_is_not_there(evaluation_app: EvaluationApp, method
     assert await evaluation_app.api.call_ok("GET", f"/trials/{trial['id']}") == trial
 
 
-async def test_who_has_nothing_left_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+async def test_judge_and_improve_make_no_model_call_when_budget_is_exhausted(tmp_path: Path) -> None:
     settings = Settings(budget=1.0)
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
@@ -178,7 +182,7 @@ async def test_who_has_nothing_left_is_refused_before_anything_is_asked(tmp_path
         assert len(room.models.requests) == asked
 
 
-async def test_judging_and_improving_count_as_work_for_providers(tmp_path: Path) -> None:
+async def test_judge_and_improve_count_against_model_request_limit(tmp_path: Path) -> None:
     settings = Settings(rates=RateSettings(starts_a_minute=2))
     async with (
         database_with_accounts("sqlite", tmp_path) as database,
@@ -189,7 +193,7 @@ async def test_judging_and_improving_count_as_work_for_providers(tmp_path: Path)
         assert (await room.api.call("POST", f"/trials/{trial['id']}/improve")).status_code == 429
 
 
-async def test_a_server_that_is_about_to_end_begins_nothing(evaluation_app: EvaluationApp) -> None:
+async def test_judge_and_improve_return_503_while_draining(evaluation_app: EvaluationApp) -> None:
     trial = await evaluation_app.create_evaluation(True, False)
     evaluation_app.services.discussion_service.drain()
     for path, body in (

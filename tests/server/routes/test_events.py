@@ -9,9 +9,9 @@ import pytest
 from moot.server.event_cursors import resync_frame
 from moot.server.routes.events import MAX_RUN_CURSORS
 from moot.store.database import Database
-from tests.databases import ON_BOTH_DATABASES
-from tests.server.talking import LocalApp, create_local_app
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.asgi_client import AsgiClient, http_scope
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import ON_BOTH_DATABASES
 
 pytestmark = ON_BOTH_DATABASES
 
@@ -51,7 +51,7 @@ def event_seqs(client: AsgiClient, run: str) -> list[int]:
     return [one["seq"] for one in received_events(client) if "seq" in one and one["run"] == run]
 
 
-async def test_changes_begin_with_what_goes_on(local_app: LocalApp) -> None:
+async def test_event_stream_starts_with_activity(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     async with open_event_stream(local_app) as visitor:
         local_app.services.discussion_changes.on_notify(f"local {opened['discussion']['id']}")
@@ -68,7 +68,7 @@ async def test_changes_begin_with_what_goes_on(local_app: LocalApp) -> None:
     assert changed["discussion"]["id"] == opened["discussion"]["id"]
 
 
-async def test_with_a_discussion_its_live_runs_come_as_their_own_streams_would_send_them(
+async def test_event_stream_of_discussion_contains_active_run_frames(
     local_app: LocalApp,
 ) -> None:
     opened = await local_app.create_discussion()
@@ -83,7 +83,7 @@ async def test_with_a_discussion_its_live_runs_come_as_their_own_streams_would_s
     assert alone in b"".join(visitor.received_bodies)
 
 
-async def test_each_run_goes_on_after_the_number_that_is_named(local_app: LocalApp) -> None:
+async def test_event_stream_resumes_each_run_after_its_cursor(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     discussion, over = opened["discussion"]["id"], opened["run"]["id"]
     await local_app.record_answer(over, "A ", "meeting.")
@@ -101,7 +101,7 @@ async def test_each_run_goes_on_after_the_number_that_is_named(local_app: LocalA
 
 
 @pytest.mark.parametrize("number", ["5", "9" * 40])
-async def test_a_number_that_never_was_means_all_of_that_run(local_app: LocalApp, number: str) -> None:
+async def test_unknown_event_seq_resyncs_whole_run(local_app: LocalApp, number: str) -> None:
     opened = await local_app.create_discussion()
     run = opened["run"]["id"]
     await local_app.record_answer(run, "A ", "meeting.")
@@ -112,7 +112,7 @@ async def test_a_number_that_never_was_means_all_of_that_run(local_app: LocalApp
     assert event_seqs(visitor, run) == [1, 2, 3, 4]
 
 
-async def test_what_is_not_there_is_not_told_of(local_app: LocalApp) -> None:
+async def test_event_stream_of_unknown_discussion_or_run_returns_404(local_app: LocalApp) -> None:
     opened, other = await local_app.create_discussion(), await local_app.create_discussion()
     mine = f"discussion={opened['discussion']['id']}"
     for query, word in (
@@ -126,7 +126,7 @@ async def test_what_is_not_there_is_not_told_of(local_app: LocalApp) -> None:
         assert word in reply.json()["detail"]
 
 
-async def test_what_is_no_mark_is_refused_with_words(local_app: LocalApp) -> None:
+async def test_event_stream_rejects_invalid_cursor(local_app: LocalApp) -> None:
     mine = f"discussion={(await local_app.create_discussion())['discussion']['id']}"
     for query, word in (
         ("after=run_x:1", "discussion"),
@@ -142,7 +142,7 @@ async def test_what_is_no_mark_is_refused_with_words(local_app: LocalApp) -> Non
         assert word in reply.json()["detail"]
 
 
-async def test_as_many_runs_as_may_be_named_are_looked_at(local_app: LocalApp) -> None:
+async def test_event_stream_accepts_maximum_number_of_cursors(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     run = opened["run"]["id"]
     marks = f"&after={run}:0" * MAX_RUN_CURSORS

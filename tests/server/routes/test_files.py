@@ -25,9 +25,9 @@ from moot.store.database import Database
 from moot.store.schema import blob, discussion, file, message
 from moot.types.accounts import LOCAL_ACCOUNT, Caller
 from moot.types.files import StoredFile
-from tests.server.house import AccountApp, create_account_app
-from tests.server.talking import NEW_DISCUSSION_BODY, LocalApp, create_local_app
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.account_app import AccountApp, create_account_app
+from tests.server.asgi_client import AsgiClient, http_scope
+from tests.support.app_fixture import NEW_DISCUSSION_BODY, LocalApp, create_local_app
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
@@ -65,7 +65,7 @@ async def count_rows(local_app: LocalApp) -> tuple[int, ...]:
         )
 
 
-async def test_a_file_is_given_back_as_it_came(local_app: LocalApp) -> None:
+async def test_uploaded_file_downloads_unchanged(local_app: LocalApp) -> None:
     data = PNG + bytes(range(256)) * 4000
     made = await upload_file(local_app, data, "cat.png")
     assert (made["name"], made["media_type"], made["size"]) == ("cat.png", "image/png", len(data))
@@ -90,7 +90,7 @@ async def test_a_file_is_given_back_as_it_came(local_app: LocalApp) -> None:
         (b"%PDF-1.7 <html>", "text/html", "application/pdf"),
     ],
 )
-async def test_whatever_is_in_a_file_no_browser_runs_it(
+async def test_file_content_is_served_as_safe_attachment(
     local_app: LocalApp, data: bytes, claim: str, kind: str
 ) -> None:
     made = await upload_file(local_app, data, "page.html", claim)
@@ -116,7 +116,7 @@ async def test_whatever_is_in_a_file_no_browser_runs_it(
         ("..", "file"),
     ],
 )
-async def test_a_name_is_only_a_label(local_app: LocalApp, name: str, label: str) -> None:
+async def test_file_name_is_sanitised(local_app: LocalApp, name: str, label: str) -> None:
     made = await upload_file(local_app, name=name)
     assert made["name"] == label
     told = (await download_file(local_app, made["id"])).headers["Content-Disposition"]
@@ -125,7 +125,7 @@ async def test_a_name_is_only_a_label(local_app: LocalApp, name: str, label: str
     assert not set('"\\;\r\n') & set(plain[1:-1])
 
 
-def test_a_disposition_says_the_name_twice() -> None:
+def test_content_disposition_contains_ascii_and_utf8_names() -> None:
     assert content_disposition('ä "b".txt') == (
         "attachment; filename=\"_ _b_.txt\"; filename*=UTF-8''%C3%A4%20%22b%22.txt"
     )
@@ -135,14 +135,14 @@ def test_a_disposition_says_the_name_twice() -> None:
     ("data", "words"),
     [(b"", "it is empty"), (b"\x7fELF\0", "no text in UTF-8, image or PDF"), (b"PK\x03\x04\0", "no text")],
 )
-async def test_what_no_model_reads_is_refused(local_app: LocalApp, data: bytes, words: str) -> None:
+async def test_upload_rejects_empty_and_binary_files(local_app: LocalApp, data: bytes, words: str) -> None:
     reply = await post_file(local_app, data)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, "file")
     assert words in reply.json()["detail"]
     assert (await count_rows(local_app))[:2] == (0, 0)
 
 
-async def test_the_same_content_is_stored_once_and_goes_with_its_last_file(local_app: LocalApp) -> None:
+async def test_same_content_is_stored_once_and_deleted_with_last_file(local_app: LocalApp) -> None:
     one, two = await upload_file(local_app, name="a.txt"), await upload_file(local_app, name="b.txt")
     assert (await count_rows(local_app))[:2] == (2, 1)
     for made, left in ((one, (1, 1)), (two, (0, 0))):
@@ -151,7 +151,7 @@ async def test_the_same_content_is_stored_once_and_goes_with_its_last_file(local
     assert (await download_file(local_app, two["id"])).status_code == 404
 
 
-async def test_a_file_is_attached_by_its_id_and_stays_then(local_app: LocalApp) -> None:
+async def test_attached_file_cannot_be_deleted(local_app: LocalApp) -> None:
     made = await upload_file(local_app)
     opened = await local_app.create_discussion(files=[made["id"]])
     assert opened["message"]["files"] == [made["id"]]
@@ -162,7 +162,7 @@ async def test_a_file_is_attached_by_its_id_and_stays_then(local_app: LocalApp) 
     assert said["message"]["files"] == [made["id"]]
 
 
-async def test_a_file_that_is_not_there_is_named(local_app: LocalApp) -> None:
+async def test_create_discussion_names_unknown_file(local_app: LocalApp) -> None:
     made = await upload_file(local_app)
     refused = await local_app.call(
         "POST", "/api/discussions", NEW_DISCUSSION_BODY | {"files": [made["id"], "file_none"]}
@@ -177,7 +177,9 @@ async def keyed_account_app(database: Database) -> AsyncIterator[AccountApp]:
         yield house
 
 
-async def test_who_cannot_read_a_file_is_named_and_nothing_is_stored(keyed_account_app: AccountApp) -> None:
+async def test_create_discussion_rejects_file_unreadable_by_participant_and_stores_nothing(
+    keyed_account_app: AccountApp,
+) -> None:
     ada = await keyed_account_app.create_token_headers("ada")
     made = (
         await keyed_account_app.client.post("/api/files", files={"file": ("cat.png", PNG)}, headers=ada)
@@ -193,7 +195,7 @@ async def test_who_cannot_read_a_file_is_named_and_nothing_is_stored(keyed_accou
     assert (await keyed_account_app.client.get("/api/discussions", headers=ada)).json()["discussions"] == []
 
 
-async def test_another_s_file_is_not_there(keyed_account_app: AccountApp) -> None:
+async def test_file_of_other_tenant_is_not_found(keyed_account_app: AccountApp) -> None:
     ada, bob = (
         await keyed_account_app.create_token_headers("ada"),
         await keyed_account_app.create_token_headers("bob"),
@@ -212,7 +214,7 @@ async def test_another_s_file_is_not_there(keyed_account_app: AccountApp) -> Non
     ).content == b"Mine."
 
 
-async def test_nobody_uploads_without_credentials(keyed_account_app: AccountApp) -> None:
+async def test_upload_requires_credentials(keyed_account_app: AccountApp) -> None:
     reply = await keyed_account_app.client.post("/api/files", files={"file": ("a.txt", b"Mine.")})
     assert reply.status_code == 401
 
@@ -313,13 +315,13 @@ def form_body(data: bytes, name: str = "a.txt", **more: Any) -> bytes:
     return form_part(data, name, **more) + b"--edge--\r\n"
 
 
-async def test_a_file_is_kept_as_it_came(upload_app: UploadApp) -> None:
+async def test_form_file_is_stored_unchanged(upload_app: UploadApp) -> None:
     reply = await upload_app.send([form_body(b"words \r\n--edg\r\n words")])
     assert reply.status == 201, reply
     assert upload_app.file_store.stored_files == [("a.txt", "text/plain", b"words \r\n--edg\r\n words")]
 
 
-async def test_the_content_tells_the_type_whatever_the_form_claims(upload_app: UploadApp) -> None:
+async def test_media_type_is_detected_from_content(upload_app: UploadApp) -> None:
     claim = b"Content-Type: text/html\r\n"
     await upload_app.send([form_body(b"%PDF-1.7", "a.exe", more=claim)])
     assert upload_app.file_store.stored_files == [("a.exe", "application/pdf", b"%PDF-1.7")]
@@ -335,19 +337,19 @@ async def test_the_content_tells_the_type_whatever_the_form_claims(upload_app: U
         ("", "file"),
     ],
 )
-async def test_a_name_that_comes_bare_is_a_label_too(upload_app: UploadApp, name: str, label: str) -> None:
+async def test_raw_form_file_name_is_sanitised(upload_app: UploadApp, name: str, label: str) -> None:
     assert (await upload_app.send([form_body(b"words", name)])).status == 201
     assert upload_app.file_store.stored_files[0][0] == label
 
 
-async def test_a_field_without_a_name_for_its_file_is_a_file(upload_app: UploadApp) -> None:
+async def test_form_file_without_filename_gets_default_name(upload_app: UploadApp) -> None:
     bare = form_body(b"words").replace(b'; filename="a.txt"', b"")
     assert (await upload_app.send([bare])).status == 201
     assert upload_app.file_store.stored_files == [("file", "text/plain", b"words")]
 
 
 @given(st.data())
-def test_it_does_not_matter_how_a_form_is_cut_into_pieces(data: st.DataObject) -> None:
+def test_form_is_parsed_for_any_chunk_boundaries(data: st.DataObject) -> None:
     content = data.draw(st.binary(min_size=1, max_size=200).map(lambda more: b"%PDF-" + more))
     whole = form_body(content)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
@@ -379,15 +381,13 @@ def test_it_does_not_matter_how_a_form_is_cut_into_pieces(data: st.DataObject) -
     ],
     ids=range(15),
 )
-async def test_what_is_no_form_with_one_file_is_refused(
-    upload_app: UploadApp, body: bytes, field: str
-) -> None:
+async def test_upload_rejects_malformed_form(upload_app: UploadApp, body: bytes, field: str) -> None:
     reply = await upload_app.send([body])
     assert (reply.status, [error["field"] for error in reply.body["errors"]]) == (400, [field])
     assert upload_app.file_store.stored_files == []
 
 
-async def test_a_charset_that_nobody_knows_does_no_harm(upload_app: UploadApp) -> None:
+async def test_upload_ignores_unknown_charset(upload_app: UploadApp) -> None:
     reply = await upload_app.send(
         [form_body(b"words", more=b"Content-Type: text/plain; charset=klingon\r\n")]
     )
@@ -397,13 +397,13 @@ async def test_a_charset_that_nobody_knows_does_no_harm(upload_app: UploadApp) -
 @pytest.mark.parametrize(
     "kind", [b"application/json", b"multipart/form-data", b"multipart/mixed; boundary=edge", b"x", b""]
 )
-async def test_another_kind_of_body_is_refused(upload_app: UploadApp, kind: bytes) -> None:
+async def test_upload_rejects_other_content_type(upload_app: UploadApp, kind: bytes) -> None:
     reply = await upload_app.send([form_body(b"words")], kind)
     assert reply.status == 415
     assert "multipart/form-data" in reply.body["detail"]
 
 
-async def test_the_largest_file_is_taken_and_a_larger_one_is_not(upload_app: UploadApp) -> None:
+async def test_upload_accepts_largest_file_and_rejects_larger(upload_app: UploadApp) -> None:
     largest = b"a" * MAX_FILE_BYTES
     assert (await upload_app.send([form_body(largest)])).status == 201
     assert len(upload_app.file_store.stored_files[0][2]) == MAX_FILE_BYTES
@@ -412,7 +412,7 @@ async def test_the_largest_file_is_taken_and_a_larger_one_is_not(upload_app: Upl
     assert "20 MB" in larger.body["detail"]
 
 
-async def test_a_body_that_says_it_is_too_large_is_not_read(upload_app: UploadApp) -> None:
+async def test_upload_rejects_large_content_length_without_reading_body(upload_app: UploadApp) -> None:
     reply = await upload_app.send([], complete=False, content_length=b"25000000")
     assert (reply.status, reply.body["detail"]) == (
         413,
@@ -420,13 +420,13 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(upload_app: UploadAp
     )
 
 
-async def test_a_body_without_an_end_is_cut_off_at_the_limit(upload_app: UploadApp) -> None:
+async def test_upload_of_endless_body_is_rejected_at_size_limit(upload_app: UploadApp) -> None:
     reply = await upload_app.send([form_part(b"x"), *([b"x" * 1_000_000] * 25)], complete=False)
     assert reply.status == 413
     assert upload_app.file_store.stored_files == []
 
 
-async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(
+async def test_upload_disconnect_returns_400_without_log(
     upload_app: UploadApp, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun = {"type": "http.request", "body": form_part(b"words"), "more_body": True}
@@ -434,7 +434,7 @@ async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(
     assert caplog.records == []
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(
+async def test_upload_times_out_when_body_is_missing(
     upload_app: UploadApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "UPLOAD_SECONDS", 0.01)
@@ -442,14 +442,14 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
     assert reply.status == 408
 
 
-async def test_only_some_files_are_in_memory_at_once(upload_app: UploadApp) -> None:
+async def test_concurrent_uploads_in_memory_are_limited(upload_app: UploadApp) -> None:
     upload_app.file_store.expected_concurrency = MAX_CONCURRENT_STORES
     replies = await asyncio.gather(*(upload_app.send([form_body(b"words")]) for _ in range(8)))
     assert {reply.status for reply in replies} == {201}
     assert max(upload_app.file_store.concurrency) == MAX_CONCURRENT_STORES
 
 
-async def test_no_file_is_written_that_has_a_name(
+async def test_upload_spool_file_has_no_name(
     upload_app: UploadApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Path] = []

@@ -9,9 +9,9 @@ from moot.server.auth import Connection
 from moot.server.routes.health import MetricsAccess
 from moot.store.database import Database
 from moot.types.errors import DatabaseUnavailable, NotFound
-from tests.databases import open_migrated_database
-from tests.server.house import create_account_app
-from tests.server.talking import LocalApp, create_local_app
+from tests.server.account_app import create_account_app
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.databases import open_migrated_database
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ async def local_app(database: Database) -> AsyncIterator[LocalApp]:
         yield table
 
 
-async def test_a_server_says_that_it_lives_and_that_it_serves(local_app: LocalApp) -> None:
+async def test_health_and_readiness_return_ok(local_app: LocalApp) -> None:
     for path in ("/healthz", "/readyz"):
         reply = await local_app.call("GET", path)
         assert (reply.status_code, reply.text) == (200, "ok")
 
 
-async def test_without_a_database_it_lives_and_does_not_serve(
+async def test_readiness_fails_and_health_succeeds_without_database(
     local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(_: Database) -> None:
@@ -38,14 +38,14 @@ async def test_without_a_database_it_lives_and_does_not_serve(
     assert (reply.status_code, reply.headers["Content-Type"]) == (503, "application/problem+json")
 
 
-async def test_metrics_are_what_prometheus_reads(local_app: LocalApp) -> None:
+async def test_metrics_are_in_prometheus_format(local_app: LocalApp) -> None:
     reply = await local_app.call("GET", "/metrics")
     assert reply.status_code == 200
     assert reply.headers["Content-Type"].startswith("text/plain; version=")
     assert "# TYPE moot_" in reply.text
 
 
-async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token(tmp_path: Path) -> None:
+async def test_metrics_require_metrics_token_when_accounts_are_enabled(tmp_path: Path) -> None:
     token = "a token for prometheus"
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
@@ -68,12 +68,12 @@ def connection_with(header: str | None) -> Connection:
     return ASGIConnection(scope)
 
 
-def test_the_user_of_this_machine_needs_no_token() -> None:
+def test_metrics_access_is_open_for_local_user() -> None:
     for token in (None, TOKEN):
         MetricsAccess(token, is_local=True).check_access(connection_with(None))
 
 
-def test_the_token_lets_in() -> None:
+def test_metrics_access_accepts_token() -> None:
     MetricsAccess(TOKEN, is_local=False).check_access(connection_with(f"Bearer {TOKEN}"))
 
 
@@ -81,7 +81,7 @@ def test_the_token_lets_in() -> None:
 @pytest.mark.parametrize(
     "header", [None, "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer None", "Bearer \xe9"]
 )
-def test_others_are_told_what_is_missing(token: str | None, header: str | None) -> None:
+def test_metrics_access_without_token_names_missing_setting(token: str | None, header: str | None) -> None:
     with pytest.raises(NotFound, match="MOOT_METRICS_TOKEN") as caught:
         MetricsAccess(token, is_local=False).check_access(connection_with(header))
     assert TOKEN not in str(caught.value)

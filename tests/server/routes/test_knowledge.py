@@ -8,9 +8,9 @@ from msgspec import Struct
 from moot.settings import RateSettings, Settings
 from moot.store.database import Database
 from moot.types.discussions import Discussion
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 PAIN_POINT = {
     "title": "Tables wobble",
@@ -57,7 +57,7 @@ async def project_setup(request: pytest.FixtureRequest, tmp_path: Path) -> Async
         yield ProjectSetup(api, database, project, about)
 
 
-async def test_a_discussion_is_exported_and_its_insights_are_read(project_setup: ProjectSetup) -> None:
+async def test_export_discussion_stores_readable_insights(project_setup: ProjectSetup) -> None:
     path = f"/discussions/{project_setup.discussion.id}"
     assert await project_setup.api.call_ok("GET", f"{path}/insights") == {"insights": [], "next": None}
     exported = await project_setup.api.call_ok("POST", f"{path}/export")
@@ -70,7 +70,7 @@ async def test_a_discussion_is_exported_and_its_insights_are_read(project_setup:
     }
 
 
-async def test_the_model_may_be_named(project_setup: ProjectSetup) -> None:
+async def test_export_uses_requested_model(project_setup: ProjectSetup) -> None:
     other = project_setup.api.script_model("other", {**EXPORT, "insights": []})
     exported = await project_setup.api.call_ok(
         "POST", f"/discussions/{project_setup.discussion.id}/export", {"model": other}
@@ -78,7 +78,7 @@ async def test_the_model_may_be_named(project_setup: ProjectSetup) -> None:
     assert (exported["model"], exported["insights"]) == (other, [])
 
 
-async def test_a_project_is_consolidated_and_its_patterns_are_read(project_setup: ProjectSetup) -> None:
+async def test_consolidate_project_stores_readable_patterns(project_setup: ProjectSetup) -> None:
     path = f"/projects/{project_setup.project}"
     assert await project_setup.api.call_ok("GET", f"{path}/patterns") == {"completed": None, "newest": None}
     early = await project_setup.api.call("POST", f"{path}/consolidate", {})
@@ -92,7 +92,7 @@ async def test_a_project_is_consolidated_and_its_patterns_are_read(project_setup
     assert await project_setup.api.call_ok("GET", f"{path}/patterns") == {"completed": done, "newest": done}
 
 
-async def test_a_projects_insights_are_paged_and_searched(project_setup: ProjectSetup) -> None:
+async def test_project_insights_are_paginated_and_searchable(project_setup: ProjectSetup) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     path = f"/projects/{project_setup.project}/insights"
     first = await project_setup.api.call_ok("GET", path, limit=1)
@@ -124,7 +124,9 @@ async def test_a_projects_insights_are_paged_and_searched(project_setup: Project
         ("GET", "/projects/{project}/insights?q=wobble"),
     ],
 )
-async def test_anothers_knowledge_is_not_there(project_setup: ProjectSetup, method: str, path: str) -> None:
+async def test_knowledge_of_other_tenant_is_not_found(
+    project_setup: ProjectSetup, method: str, path: str
+) -> None:
     body: object = {} if method == "POST" else None
     exported = await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     foreign = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
@@ -137,7 +139,9 @@ async def test_anothers_knowledge_is_not_there(project_setup: ProjectSetup, meth
 
 @pytest.mark.parametrize("body", [{"model": "gpt"}, {"model": 7}, {"model": "a b/c"}, {"modell": "a/b"}])
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
-async def test_a_bad_body_is_refused_by_field(project_setup: ProjectSetup, path: str, body: object) -> None:
+async def test_export_and_consolidate_reject_invalid_body_by_field(
+    project_setup: ProjectSetup, path: str, body: object
+) -> None:
     refused = await project_setup.api.call(
         "POST", path.format(discussion=project_setup.discussion.id, project=project_setup.project), body
     )
@@ -146,7 +150,9 @@ async def test_a_bad_body_is_refused_by_field(project_setup: ProjectSetup, path:
 
 
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
-async def test_a_server_that_is_about_to_end_begins_nothing(project_setup: ProjectSetup, path: str) -> None:
+async def test_export_and_consolidate_return_503_while_draining(
+    project_setup: ProjectSetup, path: str
+) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     project_setup.api.services.discussion_service.drain()
     refused = await project_setup.api.call(
@@ -156,7 +162,9 @@ async def test_a_server_that_is_about_to_end_begins_nothing(project_setup: Proje
 
 
 @pytest.mark.parametrize("path", MODEL_CALL_PATHS)
-async def test_work_ends_when_its_token_is_deleted(project_setup: ProjectSetup, path: str) -> None:
+async def test_export_and_consolidate_end_when_token_is_deleted(
+    project_setup: ProjectSetup, path: str
+) -> None:
     await project_setup.api.call_ok("POST", f"/discussions/{project_setup.discussion.id}/export")
     there = path.format(discussion=project_setup.discussion.id, project=project_setup.project)
     asking = asyncio.create_task(project_setup.api.call("POST", there, {"model": "scripted/silence"}))
@@ -172,7 +180,7 @@ async def test_work_ends_when_its_token_is_deleted(project_setup: ProjectSetup, 
 
 
 @pytest.mark.parametrize(("embedding", "statuses"), [(None, [200] * 3), ("ollama/nomic", [200, 200, 429])])
-async def test_a_search_that_asks_a_model_is_counted_as_such(
+async def test_insight_search_with_embedding_model_counts_as_model_request(
     tmp_path: Path, embedding: str | None, statuses: list[int]
 ) -> None:
     settings = Settings(embedding=embedding, rates=RateSettings(starts_a_minute=2))

@@ -10,9 +10,9 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS
 from moot.server.routes import models
 from moot.store.billing.token_rates import TokenRates
 from moot.types.model_info import TokenCount
-from tests.databases import open_migrated_database
-from tests.server.house import AccountApp, create_account_app
-from tests.taking import API_KEY, ProviderServerSetup
+from tests.server.account_app import AccountApp, create_account_app
+from tests.support.databases import open_migrated_database
+from tests.support.provider_turns import API_KEY, ProviderServerSetup
 
 UNREACHABLE_URL = "http://127.0.0.1:9/v1"
 UNREACHABLE_SERVERS = {
@@ -50,7 +50,7 @@ async def list_models(account_app: AccountApp, headers: dict[str, str], query: s
     return {one["provider"]: one for one in reply.json()}
 
 
-async def test_every_provider_lists_its_models_or_says_why_not(account_app: AccountApp) -> None:
+async def test_every_provider_lists_models_or_error(account_app: AccountApp) -> None:
     found = await list_models(account_app, await account_app.create_token_headers("ada"))
     assert found["given"] == {
         "provider": "given",
@@ -71,7 +71,7 @@ async def test_every_provider_lists_its_models_or_says_why_not(account_app: Acco
     assert "needs api" in found["vague"]["error"]
 
 
-async def test_what_answers_now_without_a_key_is_told_apart(
+async def test_provider_readiness_depends_on_key_and_reachability(
     tmp_path: Path, provider_server: ProviderServerSetup
 ) -> None:
     environment = UNREACHABLE_SERVERS | {"OLLAMA_BASE_URL": f"{provider_server.url}/v1", "GIVEN_KEY": API_KEY}
@@ -88,20 +88,22 @@ async def test_what_answers_now_without_a_key_is_told_apart(
     assert told["anthropic"] == (False, "missing")
 
 
-def test_the_usual_model_is_one_that_is_there() -> None:
+def test_default_model_is_one_of_listed_models() -> None:
     assert models.find_default_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
     assert models.find_default_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
     assert models.find_default_model("one", ["one/big"], "small") is None
     assert models.find_default_model("one", ["one/big"], None) is None
 
 
-async def test_models_that_only_show_how_it_works_say_so(account_app: AccountApp) -> None:
+async def test_demonstration_providers_have_note(account_app: AccountApp) -> None:
     found = await list_models(account_app, await account_app.create_token_headers("ada"))
     assert {name for name, one in found.items() if one["note"]} == {"local", "scripted"}
     assert "tiny demonstration model" in found["local"]["note"]
 
 
-async def test_one_s_own_key_is_used(account_app: AccountApp, provider_server: ProviderServerSetup) -> None:
+async def test_own_key_is_used_to_list_models(
+    account_app: AccountApp, provider_server: ProviderServerSetup
+) -> None:
     ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     await account_app.client.put("/api/keys/asked", json={"key": "sk-of-ada"}, headers=ada)
     (own,) = (await list_models(account_app, ada, "?provider=asked")).values()
@@ -109,16 +111,14 @@ async def test_one_s_own_key_is_used(account_app: AccountApp, provider_server: P
     assert (await list_models(account_app, bob, "?provider=asked"))["asked"]["key"] == "missing"
 
 
-async def test_only_the_provider_that_was_named_is_asked(account_app: AccountApp) -> None:
+async def test_provider_query_lists_only_that_provider(account_app: AccountApp) -> None:
     ada = await account_app.create_token_headers("ada")
     assert list(await list_models(account_app, ada, "?provider=scripted")) == ["scripted"]
     refused = await account_app.client.get("/api/models?provider=nobody", headers=ada)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "provider")
 
 
-async def test_a_provider_that_says_nothing_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_silent_provider_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "LIST_MODELS_SECONDS", 0.05)
     with create_server(("127.0.0.1", 0)) as silent:
         mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
@@ -130,7 +130,7 @@ async def test_a_provider_that_says_nothing_is_not_waited_for(
     assert found["mute"]["error"] == "mute did not answer within 0.05 s."
 
 
-async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(
+async def test_provider_models_contain_recorded_token_rates(
     account_app: AccountApp,
 ) -> None:
     await TokenRates(account_app.database).add_counts(

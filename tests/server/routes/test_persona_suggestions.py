@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from moot.settings import RateSettings, Settings
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import DOLLAR_PER_TOKEN, EvaluationApp, create_evaluation_app
 from tests.services.test_persona_suggestions import EIGHT_PROPOSALS, TASK_MODEL
-from tests.store.people import database_with_accounts
+from tests.support.accounts import database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import DOLLAR_PER_TOKEN, EvaluationApp, create_evaluation_app
 
 SITUATION_BODY = {"situation": "I want to move.", "model": TASK_MODEL}
 
@@ -22,7 +22,7 @@ async def evaluation_app(request: pytest.FixtureRequest, tmp_path: Path) -> Asyn
         yield room
 
 
-async def test_from_a_situation_to_a_persona(evaluation_app: EvaluationApp) -> None:
+async def test_suggestions_lead_from_situation_to_persona(evaluation_app: EvaluationApp) -> None:
     evaluation_app.models.queue_answers("clerk", {"questions": ["Since when?"]})
     asked = await evaluation_app.api.call_ok("POST", "/perspectives/questions", SITUATION_BODY)
     assert (asked["questions"], asked["model"], asked["cost"]) == (["Since when?"], TASK_MODEL, 0.0)
@@ -49,14 +49,14 @@ async def test_from_a_situation_to_a_persona(evaluation_app: EvaluationApp) -> N
         ({"more": 1}, "more"),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(
+async def test_suggestions_reject_invalid_body_by_field(
     evaluation_app: EvaluationApp, path: str, wrong: Any, field: str
 ) -> None:
     refused = await evaluation_app.api.call("POST", path, SITUATION_BODY | wrong)
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
 
 
-async def test_there_are_no_more_answers_than_questions(evaluation_app: EvaluationApp) -> None:
+async def test_suggestions_reject_more_answers_than_questions(evaluation_app: EvaluationApp) -> None:
     four = [{"question": "Why?", "answer": "So."}] * 4
     assert (
         await evaluation_app.api.call("POST", "/perspectives", SITUATION_BODY | {"answers": four})
@@ -64,13 +64,13 @@ async def test_there_are_no_more_answers_than_questions(evaluation_app: Evaluati
 
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
-async def test_a_server_that_is_about_to_end_begins_nothing(evaluation_app: EvaluationApp, path: str) -> None:
+async def test_suggestions_return_503_while_draining(evaluation_app: EvaluationApp, path: str) -> None:
     evaluation_app.services.discussion_service.drain()
     assert (await evaluation_app.api.call("POST", path, SITUATION_BODY)).status_code == 503
 
 
 @pytest.mark.parametrize("path", ["/perspectives", "/perspectives/questions"])
-async def test_who_has_nothing_left_is_refused_and_who_comes_too_often(tmp_path: Path, path: str) -> None:
+async def test_suggestions_are_limited_by_budget_and_rate(tmp_path: Path, path: str) -> None:
     settings = Settings(budget=1.0, rates=RateSettings(starts_a_minute=2))
     async with (
         database_with_accounts("sqlite", tmp_path) as database,

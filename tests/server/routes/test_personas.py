@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import ANNA, BERT, database_with_accounts
+from tests.support.accounts import ANNA, BERT, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 COOK = {"name": "Cook", "description": "Cooks."}
 
@@ -20,7 +20,7 @@ async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
         yield api
 
 
-async def test_a_persona_from_beginning_to_end(api: TenantApi) -> None:
+async def test_persona_can_be_created_read_updated_and_deleted(api: TenantApi) -> None:
     made = await api.call("POST", "/personas", {**COOK, "traits": ["warm"], "colour": "#aabbcc"})
     assert made.status_code == 201
     cook = made.json()
@@ -32,7 +32,7 @@ async def test_a_persona_from_beginning_to_end(api: TenantApi) -> None:
     assert (await api.call("GET", f"/personas/{cook['id']}")).status_code == 404
 
 
-async def test_the_shipped_ones_are_listed_first_and_pages_go_on_to_ones_own(api: TenantApi) -> None:
+async def test_list_personas_pages_shipped_personas_before_own(api: TenantApi) -> None:
     mine = [(await api.call_ok("POST", "/personas", COOK))["id"] for _ in range(3)]
     first = await api.call_ok("GET", "/personas", limit=11)
     assert all(one["shipped"] for one in first["personas"][:10])
@@ -42,7 +42,7 @@ async def test_the_shipped_ones_are_listed_first_and_pages_go_on_to_ones_own(api
     assert listed[10:] == sorted(mine, reverse=True)
 
 
-async def test_a_shipped_one_is_read_and_not_changed(api: TenantApi) -> None:
+async def test_shipped_persona_is_readable_and_read_only(api: TenantApi) -> None:
     assert (await api.call_ok("GET", "/personas/shipped_sceptic"))["name"] == "Sceptic"
     for refused in (
         await api.call("PATCH", "/personas/shipped_sceptic", {"name": "Believer"}),
@@ -53,7 +53,7 @@ async def test_a_shipped_one_is_read_and_not_changed(api: TenantApi) -> None:
 
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)])
-async def test_anothers_persona_is_not_there(api: TenantApi, method: str, body: object) -> None:
+async def test_persona_of_other_tenant_is_not_found(api: TenantApi, method: str, body: object) -> None:
     cook = await api.call_ok("POST", "/personas", COOK, tenant=ANNA)
     foreign = await api.call(method, f"/personas/{cook['id']}", body, tenant=BERT)
     missing = await api.call(method, "/personas/persona_0", body, tenant=BERT)
@@ -74,13 +74,15 @@ async def test_anothers_persona_is_not_there(api: TenantApi, method: str, body: 
         ("system_prompt", {"name": "Cook"}),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(api: TenantApi, field: str, body: dict[str, Any]) -> None:
+async def test_create_persona_rejects_invalid_body_by_field(
+    api: TenantApi, field: str, body: dict[str, Any]
+) -> None:
     refused = await api.call("POST", "/personas", body)
     assert refused.status_code == 400
     assert field in refused.text
 
 
-async def test_text_is_kept_without_its_nul(api: TenantApi) -> None:
+async def test_persona_text_is_stored_without_nul(api: TenantApi) -> None:
     made = await api.call_ok("POST", "/personas", {**COOK, "description": "a\0b"})
     assert made["description"] == "ab"
 
@@ -88,5 +90,5 @@ async def test_text_is_kept_without_its_nul(api: TenantApi) -> None:
 @pytest.mark.parametrize(
     "query", [{"limit": 0}, {"limit": 101}, {"limit": "many"}, {"cursor": "a'b"}, {"cursor": "\0"}]
 )
-async def test_a_bad_page_is_refused(api: TenantApi, query: dict[str, Any]) -> None:
+async def test_list_personas_rejects_invalid_page(api: TenantApi, query: dict[str, Any]) -> None:
     assert (await api.call("GET", "/personas", **query)).status_code == 400

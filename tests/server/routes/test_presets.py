@@ -15,9 +15,9 @@ from moot.types.errors import NotFound, UsageError
 from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.personas import PersonaDraft
 from moot.types.presets import Preset
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import ANNA, BERT, database_with_accounts
+from tests.support.accounts import ANNA, BERT, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 TWO_MODELS = ["scripted/echo", "scripted/steady"]
 
@@ -43,7 +43,7 @@ async def preset_harness(tmp_path: Path) -> AsyncIterator[PresetHarness]:
         yield PresetHarness(Personas(database, ()), registry)
 
 
-async def test_little_is_needed_and_the_rest_is_as_in_a_discussion(preset_harness: PresetHarness) -> None:
+async def test_preset_has_defaults_of_discussion(preset_harness: PresetHarness) -> None:
     both, one = (
         await preset_harness.create_preset(),
         await preset_harness.create_preset(participants=TWO_MODELS[:1]),
@@ -54,7 +54,7 @@ async def test_little_is_needed_and_the_rest_is_as_in_a_discussion(preset_harnes
     assert both.id.startswith("line_up_")
 
 
-async def test_the_rules_of_all_modes_are_kept(preset_harness: PresetHarness) -> None:
+async def test_preset_keeps_options_of_all_modes(preset_harness: PresetHarness) -> None:
     full = await preset_harness.create_preset(
         mode="debate",
         clerk="scripted/clerk",
@@ -78,7 +78,7 @@ async def test_the_rules_of_all_modes_are_kept(preset_harness: PresetHarness) ->
         ({"directed": {"trigger": "Gamma"}}, "directed.trigger: nobody is called 'Gamma'"),
     ],
 )
-async def test_what_no_discussion_could_be_opened_with_is_refused(
+async def test_preset_rejects_settings_no_discussion_accepts(
     preset_harness: PresetHarness, more: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"^{words}"):
@@ -101,13 +101,13 @@ async def test_what_no_discussion_could_be_opened_with_is_refused(
         {"id": "line_up_1"},
     ],
 )
-def test_what_does_not_fit_is_refused(body: dict[str, Any]) -> None:
+def test_preset_schemas_reject_invalid_fields(body: dict[str, Any]) -> None:
     for type_, rest in ((PresetDraft, {"name": "Two", "participants": TWO_MODELS}), (PresetChange, {})):
         with pytest.raises(msgspec.ValidationError):
             convert({**rest, **body}, type_)
 
 
-async def test_only_what_was_sent_is_changed(preset_harness: PresetHarness) -> None:
+async def test_preset_change_updates_only_sent_fields(preset_harness: PresetHarness) -> None:
     now = await preset_harness.create_preset(
         mode="debate", clerk="scripted/clerk", debate={"lead": "Beta"}, directed={"turns": 3}
     )
@@ -118,7 +118,9 @@ async def test_only_what_was_sent_is_changed(preset_harness: PresetHarness) -> N
     assert (bare.clerk, bare.debate, bare.directed) == (None, None, None)
 
 
-async def test_whoever_leaves_must_have_no_part_in_the_rules(preset_harness: PresetHarness) -> None:
+async def test_preset_change_rejects_removing_participant_used_in_options(
+    preset_harness: PresetHarness,
+) -> None:
     now = await preset_harness.create_preset(debate={"lead": "Beta", "quorum": 2})
     with pytest.raises(UsageError, match=r"^debate\.lead: nobody is called 'beta'"):
         await preset_harness.change_preset(now, participants=TWO_MODELS[:1])
@@ -128,7 +130,7 @@ async def test_whoever_leaves_must_have_no_part_in_the_rules(preset_harness: Pre
     assert (len(alone.participants), alone.debate) == (1, DebateOptions(quorum=1))
 
 
-async def test_a_persona_must_be_one_s_own_and_may_go_later(preset_harness: PresetHarness) -> None:
+async def test_preset_requires_own_persona_and_survives_its_deletion(preset_harness: PresetHarness) -> None:
     cook = await preset_harness.personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     foreign = await preset_harness.personas.create_persona(
         BERT, PersonaDraft(name="Spy", description="Spies.")
@@ -154,7 +156,7 @@ async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
         yield api
 
 
-async def test_a_line_up_from_beginning_to_end(api: TenantApi) -> None:
+async def test_preset_can_be_created_read_updated_and_deleted(api: TenantApi) -> None:
     made = await api.call("POST", "/line-ups", PRESET_BODY | {"mode": "debate", "debate": {"lead": "Rosa"}})
     assert made.status_code == 201
     two = made.json()
@@ -179,7 +181,7 @@ async def test_a_line_up_from_beginning_to_end(api: TenantApi) -> None:
     assert (await api.call("GET", f"/line-ups/{two['id']}")).status_code == 404
 
 
-async def test_what_was_read_can_be_sent_back(api: TenantApi) -> None:
+async def test_update_preset_accepts_preset_as_read(api: TenantApi) -> None:
     two = await api.call_ok(
         "POST", "/line-ups", PRESET_BODY | {"directed": {"trigger": "rosa", "topic": "Tables"}}
     )
@@ -196,13 +198,13 @@ async def test_what_was_read_can_be_sent_back(api: TenantApi) -> None:
         (PRESET_BODY | {"participants": ["nobody/x"]}, "participants[0].model"),
     ],
 )
-async def test_what_is_not_right_is_named_by_its_field(api: TenantApi, body: Any, field: str) -> None:
+async def test_create_preset_rejects_invalid_body_by_field(api: TenantApi, body: Any, field: str) -> None:
     reply = await api.call("POST", "/line-ups", body)
     assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, field)
     assert (await api.call_ok("GET", "/line-ups"))["line_ups"] == []
 
 
-async def test_another_s_line_up_is_not_there(api: TenantApi) -> None:
+async def test_preset_of_other_tenant_is_not_found(api: TenantApi) -> None:
     two = (await api.call_ok("POST", "/line-ups", PRESET_BODY))["id"]
     for method, body in (("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)):
         assert (await api.call(method, f"/line-ups/{two}", body, BERT)).status_code == 404

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import BERT, database_with_accounts
+from tests.support.accounts import BERT, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)
@@ -18,7 +18,7 @@ async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
         yield api
 
 
-async def test_a_project_from_beginning_to_end(api: TenantApi) -> None:
+async def test_project_can_be_created_read_updated_and_deleted(api: TenantApi) -> None:
     made = await api.call("POST", "/projects", {"name": "Moot", "repository": "a/moot"})
     assert made.status_code == 201
     moot = made.json()
@@ -30,7 +30,7 @@ async def test_a_project_from_beginning_to_end(api: TenantApi) -> None:
     assert (await api.call("GET", f"/projects/{moot['id']}")).status_code == 404
 
 
-async def test_a_post_from_draft_to_the_end(api: TenantApi) -> None:
+async def test_post_can_be_created_published_and_deleted(api: TenantApi) -> None:
     moot = (await api.call_ok("POST", "/projects", {"name": "Moot"}))["id"]
     made = await api.call("POST", f"/projects/{moot}/posts", {"title": "News", "excerpt": "It stands."})
     assert made.status_code == 201
@@ -43,7 +43,7 @@ async def test_a_post_from_draft_to_the_end(api: TenantApi) -> None:
     assert await api.call_ok("GET", f"/projects/{moot}/posts") == {"posts": [], "next": None}
 
 
-async def test_lists_are_paged(api: TenantApi) -> None:
+async def test_project_and_post_lists_are_paginated(api: TenantApi) -> None:
     made = [(await api.call_ok("POST", "/projects", {"name": f"P{n}"}))["id"] for n in range(3)]
     first = await api.call_ok("GET", "/projects", limit=2)
     second = await api.call_ok("GET", "/projects", limit=2, cursor=first["next"])
@@ -68,7 +68,9 @@ async def test_lists_are_paged(api: TenantApi) -> None:
         ("DELETE", "/posts/{post}", None),
     ],
 )
-async def test_anothers_project_is_not_there(api: TenantApi, method: str, path: str, body: object) -> None:
+async def test_project_of_other_tenant_is_not_found(
+    api: TenantApi, method: str, path: str, body: object
+) -> None:
     moot = await api.call_ok("POST", "/projects", {"name": "Moot"})
     post = await api.call_ok("POST", f"/projects/{moot['id']}/posts", {"title": "News"})
     own = await api.call_ok("POST", "/projects", {"name": "Other"}, tenant=BERT)
@@ -90,7 +92,7 @@ async def test_anothers_project_is_not_there(api: TenantApi, method: str, path: 
         ("published", "/{moot}/posts", {"title": "News", "published": "yes"}),
     ],
 )
-async def test_a_bad_body_is_refused_by_field(
+async def test_project_routes_reject_invalid_body_by_field(
     api: TenantApi, field: str, path: str, body: dict[str, Any]
 ) -> None:
     moot = (await api.call_ok("POST", "/projects", {"name": "Moot"}))["id"]

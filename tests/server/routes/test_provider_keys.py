@@ -7,9 +7,9 @@ import pytest
 from moot.providers.catalog import ProviderConfig
 from moot.server.routes.provider_keys import NewKey
 from moot.store.database import Database
-from tests.databases import open_migrated_database
-from tests.server.house import AccountApp, create_account_app
-from tests.store.raw import read_database_files
+from tests.server.account_app import AccountApp, create_account_app
+from tests.support.database_files import read_database_files
+from tests.support.databases import open_migrated_database
 
 CANARY = "sk-canary-0123456789"
 SERVER_KEY = "sk-server-9876543210"
@@ -28,7 +28,7 @@ async def key_statuses(account_app: AccountApp, headers: dict[str, str]) -> dict
     return {provider["name"]: provider["key"] for provider in reply.json()}
 
 
-async def test_every_provider_says_whether_there_is_a_key(account_app: AccountApp) -> None:
+async def test_list_providers_contains_key_status(account_app: AccountApp) -> None:
     ada = await account_app.create_token_headers("ada")
     listed = {p["name"]: p for p in (await account_app.client.get("/api/providers", headers=ada)).json()}
     assert listed["groq"] == {
@@ -45,7 +45,7 @@ async def test_every_provider_says_whether_there_is_a_key(account_app: AccountAp
     assert listed["local"]["origin"] == ""
 
 
-async def test_a_key_of_one_s_own_comes_before_the_server_s(account_app: AccountApp) -> None:
+async def test_own_key_takes_precedence_over_server_key(account_app: AccountApp) -> None:
     ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     for provider in ("groq", "lab"):
         stored = await account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
@@ -61,7 +61,7 @@ async def test_a_key_of_one_s_own_comes_before_the_server_s(account_app: Account
     assert (await key_statuses(account_app, ada))["groq"] == "server"
 
 
-async def test_only_one_s_own_key_can_be_deleted(account_app: AccountApp) -> None:
+async def test_delete_key_finds_only_own_key(account_app: AccountApp) -> None:
     ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     await account_app.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
     for provider in ("lab", "groq", "unknown", "%00"):
@@ -71,7 +71,9 @@ async def test_only_one_s_own_key_can_be_deleted(account_app: AccountApp) -> Non
 
 
 @pytest.mark.parametrize("provider", ["ollama", "local", "scripted", "bare"])
-async def test_a_provider_that_takes_no_key_gets_none(sqlite_account_app: AccountApp, provider: str) -> None:
+async def test_store_key_is_rejected_for_provider_without_key(
+    sqlite_account_app: AccountApp, provider: str
+) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
     reply = await sqlite_account_app.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
     assert reply.status_code == 400
@@ -79,9 +81,7 @@ async def test_a_provider_that_takes_no_key_gets_none(sqlite_account_app: Accoun
 
 
 @pytest.mark.parametrize("provider", ["unknown", "%00", "lab'--"])
-async def test_a_provider_that_is_not_there_is_not_found(
-    sqlite_account_app: AccountApp, provider: str
-) -> None:
+async def test_key_of_unknown_provider_is_not_found(sqlite_account_app: AccountApp, provider: str) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
     path = f"/api/keys/{provider}"
     put = await sqlite_account_app.client.put(path, json={"key": CANARY}, headers=ada)
@@ -105,7 +105,7 @@ async def test_a_provider_that_is_not_there_is_not_found(
         [CANARY],
     ],
 )
-async def test_what_cannot_be_a_key_is_refused_unseen(
+async def test_invalid_key_is_rejected_and_never_logged(
     sqlite_account_app: AccountApp, key: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -116,7 +116,7 @@ async def test_what_cannot_be_a_key_is_refused_unseen(
     assert (await key_statuses(sqlite_account_app, ada))["lab"] == "missing"
 
 
-async def test_a_key_that_was_stored_for_another_address_is_not_one_s_own(database: Database) -> None:
+async def test_stored_key_is_ignored_after_provider_address_changes(database: Database) -> None:
     async with create_account_app(database) as house:
         ada = await house.create_token_headers("ada")
         await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada)
@@ -125,7 +125,9 @@ async def test_a_key_that_was_stored_for_another_address_is_not_one_s_own(databa
         assert (await key_statuses(house, ada))["lab"] == "missing"
 
 
-async def test_a_key_is_nowhere_to_be_seen_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_stored_key_appears_in_no_response_log_or_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     async with (
         open_migrated_database("sqlite", tmp_path) as database,
@@ -155,5 +157,5 @@ async def test_a_key_is_nowhere_to_be_seen_again(tmp_path: Path, caplog: pytest.
     assert SERVER_KEY.encode() not in stored
 
 
-def test_a_key_does_not_show_itself() -> None:
+def test_new_key_repr_hides_key() -> None:
     assert CANARY not in repr(NewKey(CANARY))

@@ -11,8 +11,8 @@ from moot.server.sse import HEARTBEAT
 from moot.store.database import Database
 from moot.store.runs.event_log import EventLog, RunProgress
 from moot.types.discussions import Run
-from tests.server.talking import LocalApp, create_local_app
-from tests.store.debating import RunWriter, make_lane, make_turn
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.debates import RunWriter, make_lane, make_turn
 
 DEBATE_BODY = {"participants": ["scripted/echo", "scripted/echo"], "mode": "debate"}
 
@@ -48,7 +48,7 @@ async def debate_lanes(database: Database) -> AsyncIterator[DebateLanes]:
         yield DebateLanes(table, run, opened["message"]["id"], pen)
 
 
-async def test_a_thread_is_read_with_how_its_lane_stands(debate_lanes: DebateLanes) -> None:
+async def test_lane_messages_contain_lane_status(debate_lanes: DebateLanes) -> None:
     status, thread = await debate_lanes.call("GET", "lanes/beta/messages")
     assert status == 200
     assert thread["lane"] == {
@@ -66,12 +66,12 @@ async def test_a_thread_is_read_with_how_its_lane_stands(debate_lanes: DebateLan
     ]
 
 
-async def test_nobody_has_no_thread(debate_lanes: DebateLanes) -> None:
+async def test_lane_messages_of_unknown_participant_return_404(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("GET", "lanes/omega/messages")
     assert (status, problem["detail"]) == (404, "Nobody called 'omega' has a lane in this run.")
 
 
-async def test_a_stop_of_one_is_a_wish(debate_lanes: DebateLanes) -> None:
+async def test_stop_lane_stores_stop_request(debate_lanes: DebateLanes) -> None:
     status, run = await debate_lanes.call("POST", "lanes/alpha/stop")
     assert (status, run["id"], run["status"]) == (200, debate_lanes.run, "running")
     wishes = await debate_lanes.local_app.services.runs.pending_commands(debate_lanes.run)
@@ -80,7 +80,7 @@ async def test_a_stop_of_one_is_a_wish(debate_lanes: DebateLanes) -> None:
     assert status == 404
 
 
-async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(debate_lanes: DebateLanes) -> None:
+async def test_retry_of_active_run_is_left_to_its_worker(debate_lanes: DebateLanes) -> None:
     status, run = await debate_lanes.call("POST", "lanes/beta/retry")
     assert (status, run["status"], run["revision"]) == (202, "running", 1)
     assert debate_lanes.restarted_runs == []
@@ -90,7 +90,7 @@ async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(debate_l
 
 
 @pytest.mark.parametrize("path", ["lanes/beta/retry", "retry-failed"])
-async def test_a_retry_after_the_end_takes_the_run_up_again(debate_lanes: DebateLanes, path: str) -> None:
+async def test_retry_of_ended_run_restarts_it(debate_lanes: DebateLanes, path: str) -> None:
     await debate_lanes.run_writer.end_run()
     status, run = await debate_lanes.call("POST", path)
     assert (status, run["status"], run["revision"], run["ended_at"]) == (202, "waiting", 1, None)
@@ -98,20 +98,20 @@ async def test_a_retry_after_the_end_takes_the_run_up_again(debate_lanes: Debate
 
 
 @pytest.mark.parametrize("body", [None, {}, {"model": None}])
-async def test_a_retry_without_a_model_keeps_it(debate_lanes: DebateLanes, body: object) -> None:
+async def test_retry_without_model_keeps_model(debate_lanes: DebateLanes, body: object) -> None:
     await debate_lanes.call("POST", "lanes/beta/retry", body)
     plan = await debate_lanes.local_app.services.runs.get_plan(debate_lanes.run)
     assert plan.find_participant("beta").model == "scripted/echo"
 
 
-async def test_a_retry_may_bring_another_model(debate_lanes: DebateLanes) -> None:
+async def test_retry_with_model_changes_plan(debate_lanes: DebateLanes) -> None:
     status, _ = await debate_lanes.call("POST", "lanes/beta/retry", {"model": "scripted/steady"})
     assert status == 202
     plan = await debate_lanes.local_app.services.runs.get_plan(debate_lanes.run)
     assert [who.model for who in plan.participants] == ["scripted/echo", "scripted/steady"]
 
 
-async def test_a_model_that_nobody_offers_is_refused_before_anything_changes(
+async def test_retry_with_unknown_model_changes_nothing(
     debate_lanes: DebateLanes,
 ) -> None:
     status, problem = await debate_lanes.call("POST", "lanes/beta/retry", {"model": "nobody/at-all"})
@@ -121,12 +121,12 @@ async def test_a_model_that_nobody_offers_is_refused_before_anything_changes(
 
 
 @pytest.mark.parametrize("body", [{"models": "scripted/echo"}, {"model": 3}, []])
-async def test_a_body_that_says_something_else_is_refused(debate_lanes: DebateLanes, body: object) -> None:
+async def test_retry_rejects_invalid_body(debate_lanes: DebateLanes, body: object) -> None:
     status, _ = await debate_lanes.call("POST", "lanes/beta/retry", body)
     assert status == 400
 
 
-async def test_what_has_not_failed_is_not_tried_again(debate_lanes: DebateLanes) -> None:
+async def test_retry_conflicts_when_nothing_failed(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("POST", "lanes/alpha/retry")
     assert (status, problem["detail"]) == (409, "Alpha has not failed: there is nothing to try again.")
     await debate_lanes.call("POST", "retry-failed")
@@ -135,7 +135,7 @@ async def test_what_has_not_failed_is_not_tried_again(debate_lanes: DebateLanes)
     assert problem["detail"] == "Nobody has failed in this run: there is nothing to try again."
 
 
-async def test_a_run_that_is_being_stopped_is_waited_for(debate_lanes: DebateLanes) -> None:
+async def test_retry_conflicts_while_run_is_stopping(debate_lanes: DebateLanes) -> None:
     await debate_lanes.call("POST", "stop")
     for path in ("lanes/beta/retry", "retry-failed"):
         status, problem = await debate_lanes.call("POST", path)
@@ -145,7 +145,7 @@ async def test_a_run_that_is_being_stopped_is_waited_for(debate_lanes: DebateLan
         )
 
 
-async def test_nobody_who_takes_no_part_is_tried_again(debate_lanes: DebateLanes) -> None:
+async def test_retry_of_unknown_participant_returns_404(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("POST", "lanes/omega/retry")
     assert (status, problem["detail"]) == (404, "Nobody called 'omega' takes part in this run.")
 
@@ -167,7 +167,7 @@ def event_ids(text: str) -> list[int]:
     return [int(line.removeprefix("id: ")) for line in text.split("\n") if line.startswith("id: ")]
 
 
-async def test_a_run_says_how_it_stands(local_app: LocalApp) -> None:
+async def test_get_run_returns_status_and_report(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     path = f"/api/runs/{opened['run']['id']}"
     found = await local_app.call_ok("GET", path)
@@ -179,7 +179,7 @@ async def test_a_run_says_how_it_stands(local_app: LocalApp) -> None:
     assert over.ended_at is not None
 
 
-async def test_events_come_with_their_numbers_and_go_on_after_any(local_app: LocalApp) -> None:
+async def test_run_events_have_ids_and_resume_after_any_id(local_app: LocalApp) -> None:
     path = f"/api/runs/{await create_ended_run(local_app)}/events"
     everything = await local_app.call("GET", path)
     assert everything.headers["Content-Type"] == "text/event-stream; charset=utf-8"
@@ -193,13 +193,13 @@ async def test_events_come_with_their_numbers_and_go_on_after_any(local_app: Loc
     assert (await local_app.call("GET", f"{path}?after=5")).status_code == 204
 
 
-async def test_the_header_counts_where_both_say_something(local_app: LocalApp) -> None:
+async def test_last_event_id_header_overrides_after_query(local_app: LocalApp) -> None:
     path = f"/api/runs/{await create_ended_run(local_app)}/events?after=1"
     assert event_ids((await local_app.call("GET", path, **{"Last-Event-ID": "4"})).text) == [5]
 
 
 @pytest.mark.parametrize("number", ["6", "abc", "", "-1", "+1", " 1x", "1" * 16, "\u0663"])
-async def test_a_number_that_never_was_means_to_start_again(local_app: LocalApp, number: str) -> None:
+async def test_invalid_last_event_id_resyncs_from_start(local_app: LocalApp, number: str) -> None:
     run = await create_ended_run(local_app)
     path = f"/api/runs/{run}/events"
     headers = {b"Last-Event-ID": number.encode()}
@@ -208,7 +208,7 @@ async def test_a_number_that_never_was_means_to_start_again(local_app: LocalApp,
     assert event_ids(reply.text) == [1, 2, 3, 4, 5]
 
 
-async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(local_app: LocalApp) -> None:
+async def test_after_query_beyond_last_event_resyncs_from_start(local_app: LocalApp) -> None:
     run = await create_ended_run(local_app)
     for number in ("6", "9" * 15):
         reply = await local_app.call("GET", f"/api/runs/{run}/events?after={number}")
@@ -216,7 +216,7 @@ async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(l
         assert event_ids(reply.text) == [1, 2, 3, 4, 5]
 
 
-async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
+async def test_run_ending_during_resume_is_streamed_to_its_end(
     local_app: LocalApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
@@ -234,7 +234,7 @@ async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
     assert event_ids(reply.text) == [3, 4, 5]
 
 
-async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(local_app: LocalApp) -> None:
+async def test_stop_run_stores_request_and_leaves_ended_run_unchanged(local_app: LocalApp) -> None:
     run = (await local_app.create_discussion())["run"]["id"]
     for body in ({"participant": "beta"}, {"participant": "alpha"}, {"participant": "beta"}):
         assert (await local_app.call_ok("POST", f"/api/runs/{run}/stop", body))["status"] == "waiting"
@@ -251,7 +251,7 @@ async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(local_app:
     assert nobody.status_code == 404
 
 
-async def test_activity_is_what_goes_on_now(local_app: LocalApp) -> None:
+async def test_activity_counts_active_runs_per_discussion(local_app: LocalApp) -> None:
     assert await local_app.call_ok("GET", "/api/activity") == []
     one, two = await local_app.create_discussion(), await local_app.create_discussion()
     more = await local_app.call_ok(

@@ -8,10 +8,10 @@ from moot.server.routes.tools import NewToolServer, check_tool_server_url
 from moot.settings import RateSettings, Settings
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import ANNA, BERT, create_discussion, database_with_accounts
-from tests.store.running import create_run, make_requested_call
-from tests.tools.servers import TOOL_SERVER_COMMAND
+from tests.support.accounts import ANNA, BERT, create_discussion, database_with_accounts
+from tests.support.runs import create_run, make_requested_call
+from tests.support.tenant_api import TenantApi, create_tenant_api
+from tests.support.tool_servers import TOOL_SERVER_COMMAND
 
 URL = "https://tools.example/mcp"
 CANARY = "Bearer sk-canary-0123456789"
@@ -30,7 +30,7 @@ async def api(tmp_path: Path) -> AsyncIterator[TenantApi]:
         yield api
 
 
-async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_headers_are_never_shown(
+async def test_own_tool_server_is_stored_listed_and_deleted_without_showing_headers(
     api: TenantApi,
 ) -> None:
     body: dict[str, Any] = {"url": URL, "headers": {"Authorization": CANARY}}
@@ -53,7 +53,9 @@ async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_header
         {"url": URL, "approve": "never"},
     ],
 )
-async def test_a_user_cannot_give_a_command_nor_trust(api: TenantApi, body: dict[str, Any]) -> None:
+async def test_store_tool_server_rejects_command_and_trust_settings(
+    api: TenantApi, body: dict[str, Any]
+) -> None:
     assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 400
     assert await api.call_ok("GET", "/tool-servers") == []
 
@@ -61,7 +63,9 @@ async def test_a_user_cannot_give_a_command_nor_trust(api: TenantApi, body: dict
 @pytest.mark.parametrize(
     ("name", "status"), [("notes", 409), ("moot", 409), ("Mine", 400), ("a%20b", 400), ("x" * 33, 400)]
 )
-async def test_names_that_are_taken_or_none(api: TenantApi, name: str, status: int) -> None:
+async def test_store_tool_server_rejects_taken_or_invalid_name(
+    api: TenantApi, name: str, status: int
+) -> None:
     assert (await api.call("PUT", f"/tool-servers/{name}", {"url": URL})).status_code == status
 
 
@@ -69,7 +73,7 @@ async def test_names_that_are_taken_or_none(api: TenantApi, name: str, status: i
     "headers",
     [{"Host": "x"}, {"a b": "x"}, {"A": "x\r\nB: y"}, {"A": "\u00e4"}, {"A": ""}, {"A": " x"}],
 )
-async def test_headers_that_cannot_be_sent(api: TenantApi, headers: dict[str, str]) -> None:
+async def test_store_tool_server_rejects_invalid_headers(api: TenantApi, headers: dict[str, str]) -> None:
     reply = await api.call("PUT", "/tool-servers/mine", {"url": URL, "headers": headers})
     assert reply.status_code == 400
 
@@ -90,12 +94,12 @@ INVALID_URLS = [
 
 
 @pytest.mark.parametrize("url", [*PRIVATE_URLS, *INVALID_URLS, "https://a.example:99999/", "https://a b/"])
-def test_addresses_that_are_refused_at_once(url: str) -> None:
+def test_check_address_rejects_private_and_invalid_urls(url: str) -> None:
     with pytest.raises(UsageError, match="url: "):
         check_tool_server_url(url, allow_private=False)
 
 
-def test_https_is_not_asked_for_where_it_would_not_help() -> None:
+def test_check_address_suggests_private_setting_before_https() -> None:
     for url in ("http://127.0.0.1:9000/mcp", "http://localhost/"):
         with pytest.raises(UsageError, match=r"private network, .* with private_tool_servers = true"):
             check_tool_server_url(url, allow_private=False)
@@ -103,12 +107,12 @@ def test_https_is_not_asked_for_where_it_would_not_help() -> None:
         check_tool_server_url("http://tools.example/", allow_private=False)
 
 
-def test_whoever_runs_moot_may_allow_private_networks() -> None:
+def test_check_address_accepts_private_networks_when_allowed() -> None:
     for url in ("http://127.0.0.1:80/mcp", "https://localhost/"):
         check_tool_server_url(url, allow_private=True)
 
 
-async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the_reason(
+async def test_list_tools_contains_all_servers_and_connection_errors(
     api: TenantApi,
 ) -> None:
     await api.services.tool_servers.store_server(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
@@ -124,7 +128,7 @@ async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the
     assert "127.0.0.1 is in a private network" in mine["error"]
 
 
-async def test_participants_name_servers_that_are_there(api: TenantApi) -> None:
+async def test_participant_tools_must_name_existing_servers_and_tools(api: TenantApi) -> None:
     async def create_with_tools(*tools: str) -> Any:
         seat = {"model": "scripted/echo", "tools": list(tools)}
         return await api.call("POST", "/discussions", {"message": "Why?", "participants": [seat]})
@@ -138,7 +142,7 @@ async def test_participants_name_servers_that_are_there(api: TenantApi) -> None:
     assert (await create_with_tools("Not a name")).status_code == 400
 
 
-async def test_a_question_is_answered_by_its_tenant_once(api: TenantApi) -> None:
+async def test_approval_is_resolved_once_by_its_tenant(api: TenantApi) -> None:
     database = api.services.database
     run = await create_run(database, await create_discussion(database), worker_id=api.services.worker_id)
     await api.services.approvals.request_approval(make_requested_call(run))

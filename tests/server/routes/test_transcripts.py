@@ -7,8 +7,8 @@ import pytest
 
 from moot.store.database import Database
 from moot.transcript.json_format import TranscriptDocument
-from tests.server.talking import LocalApp, create_local_app
-from tests.transcript.reading import parse_safe_html
+from tests.support.app_fixture import LocalApp, create_local_app
+from tests.support.safe_html import parse_safe_html
 
 MEDIA_TYPES = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
 
@@ -20,7 +20,7 @@ async def local_app(database: Database) -> AsyncIterator[LocalApp]:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-async def test_a_transcript_is_something_to_save_that_can_do_no_harm(local_app: LocalApp, form: str) -> None:
+async def test_transcript_is_served_as_safe_attachment(local_app: LocalApp, form: str) -> None:
     opened = await local_app.create_discussion(title="Tables, rund & <b>")
     await local_app.record_answer(opened["run"]["id"], "Round. <script>alert(1)</script>")
     reply = await local_app.call("GET", f"/api/discussions/{opened['discussion']['id']}/transcript.{form}")
@@ -32,7 +32,7 @@ async def test_a_transcript_is_something_to_save_that_can_do_no_harm(local_app: 
     assert "Round." in reply.text
 
 
-async def test_html_and_json_can_be_read_back(local_app: LocalApp) -> None:
+async def test_html_and_json_transcripts_can_be_parsed(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     await local_app.record_answer(opened["run"]["id"], "Round. <script>alert(1)</script>")
     path = f"/api/discussions/{opened['discussion']['id']}/transcript"
@@ -43,6 +43,6 @@ async def test_html_and_json_can_be_read_back(local_app: LocalApp) -> None:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-async def test_what_is_not_there_is_not_found(local_app: LocalApp, form: str) -> None:
+async def test_transcript_of_unknown_discussion_returns_404(local_app: LocalApp, form: str) -> None:
     reply = await local_app.call("GET", f"/api/discussions/dis_none/transcript.{form}")
     assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json")

@@ -6,7 +6,7 @@ from moot.store.billing.charges import record_charges as charged
 from moot.store.database import Database
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
-from tests.server.house import AccountApp
+from tests.server.account_app import AccountApp
 
 
 async def add_charge(
@@ -17,7 +17,7 @@ async def add_charge(
     await charged(database, payer, paid)
 
 
-async def test_an_account_reads_what_it_spent_and_nothing_of_others(account_app: AccountApp) -> None:
+async def test_usage_contains_only_own_charges(account_app: AccountApp) -> None:
     ada, bob = await account_app.create_token_headers("ada"), await account_app.create_token_headers("bob")
     await add_charge(account_app.database, "ada", 0.25)
     await add_charge(account_app.database, "ada", None)
@@ -31,7 +31,7 @@ async def test_an_account_reads_what_it_spent_and_nothing_of_others(account_app:
     assert (nothing["total"]["calls"], nothing["rows"]) == (0, [])
 
 
-async def test_the_last_thirty_days_are_shown_unless_others_are_asked_for(account_app: AccountApp) -> None:
+async def test_usage_covers_last_thirty_days_by_default(account_app: AccountApp) -> None:
     ada = await account_app.create_token_headers("ada")
     usage = (await account_app.client.get("/api/usage", headers=ada)).json()
     today = datetime.now(UTC).date()
@@ -44,12 +44,14 @@ async def test_the_last_thirty_days_are_shown_unless_others_are_asked_for(accoun
 @pytest.mark.parametrize(
     "query", ["until=9999-12-31", "until=0001-01-01", "since=0001-01-01&until=0001-01-01"]
 )
-async def test_the_ends_of_time_are_days_too(sqlite_account_app: AccountApp, query: str) -> None:
+async def test_usage_accepts_first_and_last_calendar_dates(
+    sqlite_account_app: AccountApp, query: str
+) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
     assert (await sqlite_account_app.client.get(f"/api/usage?{query}", headers=ada)).status_code == 200
 
 
-async def test_discussions_are_named(account_app: AccountApp) -> None:
+async def test_usage_by_discussion_contains_titles(account_app: AccountApp) -> None:
     ada = await account_app.create_token_headers("ada")
     opened = (await account_app.create_discussion(ada)).json()["discussion"]
     await add_charge(account_app.database, "ada", 0.25, opened["id"])
@@ -65,7 +67,7 @@ async def test_discussions_are_named(account_app: AccountApp) -> None:
         ("since=yesterday", "since", "Write a day as 2026-11-15"),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_field(
+async def test_usage_rejects_invalid_query_by_field(
     sqlite_account_app: AccountApp, query: str, field: str, words: str
 ) -> None:
     ada = await sqlite_account_app.create_token_headers("ada")
@@ -75,6 +77,6 @@ async def test_what_does_not_fit_is_refused_by_field(
     assert words in error["message"]
 
 
-async def test_its_shape_has_a_name_that_nothing_else_has(sqlite_account_app: AccountApp) -> None:
+async def test_usage_report_schema_has_unique_name(sqlite_account_app: AccountApp) -> None:
     description = (await sqlite_account_app.client.get("/api/openapi.json")).json()
     assert {"Usage", "UsageReport"} <= set(description["components"]["schemas"]), "else both names are long"

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from moot.store.database import Database
 from moot.store.schema import message
-from tests.server.talking import LocalApp, create_local_app
+from tests.support.app_fixture import LocalApp, create_local_app
 
 
 class Turn:
@@ -37,7 +37,7 @@ async def turn(database: Database) -> AsyncIterator[Turn]:
         yield Turn(table, id, answer["id"])
 
 
-async def test_a_run_that_gives_an_answer_anew_is_accepted(turn: Turn) -> None:
+async def test_regenerate_turn_starts_run_and_conflicts_while_active(turn: Turn) -> None:
     status, accepted = await turn.call("POST", "/again", {"model": "scripted/steady"})
     assert (status, accepted["message"], accepted["run"]["again"]) == (202, None, turn.id)
     assert turn.local_app.started_runs[-1] == accepted["run"]["id"]
@@ -46,13 +46,13 @@ async def test_a_run_that_gives_an_answer_anew_is_accepted(turn: Turn) -> None:
     assert (await turn.call("POST", "/again"))[0] == 409
 
 
-async def test_a_key_makes_it_happen_once(turn: Turn) -> None:
+async def test_regenerate_with_same_idempotency_key_runs_once(turn: Turn) -> None:
     key = {"Idempotency-Key": "one"}
     runs = {(await turn.call("POST", "/again", {}, **key))[1]["run"]["id"] for _ in range(2)}
     assert len(runs) == 1
 
 
-async def test_what_nobody_offers_or_what_says_nothing_is_refused(turn: Turn) -> None:
+async def test_regenerate_and_edit_reject_invalid_body_by_field(turn: Turn) -> None:
     for method, path, body, field in (
         ("POST", "/again", {"model": "nobody/nothing"}, "model"),
         ("PATCH", "", {"content": " "}, "content"),
@@ -63,7 +63,7 @@ async def test_what_nobody_offers_or_what_says_nothing_is_refused(turn: Turn) ->
         assert (status, problem["errors"][0]["field"]) == (400, field)
 
 
-async def test_words_are_edited_listed_and_chosen(turn: Turn) -> None:
+async def test_versions_can_be_edited_listed_and_selected(turn: Turn) -> None:
     status, edited = await turn.call("PATCH", "", {"content": "A \0council."})
     assert (status, edited["id"], edited["content"], edited["edited"]) == (200, turn.id, "A council.", True)
     status, listed = await turn.call("GET", "/versions")

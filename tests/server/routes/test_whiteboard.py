@@ -6,7 +6,7 @@ import pytest
 
 from moot.services import image_renderer
 from moot.store.database import Database
-from tests.server.talking import LocalApp, create_local_app
+from tests.support.app_fixture import LocalApp, create_local_app
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ async def local_app(database: Database) -> AsyncIterator[LocalApp]:
         yield table
 
 
-async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(local_app: LocalApp) -> None:
+async def test_discussion_without_drawings_has_empty_whiteboard(local_app: LocalApp) -> None:
     opened = await local_app.create_discussion()
     id, run = opened["discussion"]["id"], opened["run"]["id"]
     for query in ("", f"?run={run}", f"?run={run}&seq=3"):
@@ -29,7 +29,7 @@ async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(local_app: L
     ("form", "kind", "begins"),
     [("svg", "image/svg+xml", b"<svg"), ("png", "image/png", b"\x89PNG")],
 )
-async def test_a_drawing_can_do_no_harm_where_it_is_opened(
+async def test_whiteboard_image_is_served_with_safe_headers(
     local_app: LocalApp, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
 ) -> None:
     monkeypatch.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 120.0)  # it includes the start of a process
@@ -42,7 +42,7 @@ async def test_a_drawing_can_do_no_harm_where_it_is_opened(
     assert "sandbox" in reply.headers["Content-Security-Policy"]
 
 
-async def test_a_drawing_is_light_unless_it_is_wanted_dark(local_app: LocalApp) -> None:
+async def test_whiteboard_svg_is_dark_only_when_requested(local_app: LocalApp) -> None:
     id = (await local_app.create_discussion())["discussion"]["id"]
     for query, paper in (("", "#ffffff"), ("?dark=false", "#ffffff"), ("?dark=true", "#1c1e21")):
         reply = await local_app.call("GET", f"/api/discussions/{id}/board.svg{query}")
@@ -50,9 +50,7 @@ async def test_a_drawing_is_light_unless_it_is_wanted_dark(local_app: LocalApp) 
 
 
 @pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
-async def test_what_is_not_there_is_not_found_and_no_event_has_a_number_below_nought(
-    local_app: LocalApp, form: str
-) -> None:
+async def test_unknown_whiteboard_returns_404_and_negative_seq_400(local_app: LocalApp, form: str) -> None:
     one, other = await local_app.create_discussion(), await local_app.create_discussion()
     id = one["discussion"]["id"]
     for path in (f"dis_none/{form}", f"{id}/{form}?run=run_none", f"{id}/{form}?run={other['run']['id']}"):

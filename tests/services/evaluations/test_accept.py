@@ -9,9 +9,15 @@ import pytest
 from moot.types.errors import Conflict
 from moot.types.evaluations import Evaluation
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import CALLER, EvaluationApp, create_evaluation_app, judge_reply, rewrite_reply
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import (
+    CALLER,
+    EvaluationApp,
+    create_evaluation_app,
+    judge_reply,
+    rewrite_reply,
+)
 
 SCEPTIC = "shipped_sceptic"
 
@@ -42,7 +48,7 @@ async def participant_persona(harness: EvaluationApp, evaluation: Evaluation) ->
     )
 
 
-async def test_a_persona_of_ones_own_is_changed_and_put_back(harness: EvaluationApp) -> None:
+async def test_apply_improvement_changes_own_persona_and_undo_restores_it(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(
         ANNA, PersonaDraft(name="Ada", description="You count.")
     )
@@ -57,7 +63,7 @@ async def test_a_persona_of_ones_own_is_changed_and_put_back(harness: Evaluation
     assert await harness.services.personas.get_persona(ANNA, own.id) == own
 
 
-async def test_a_shipped_persona_stays_and_a_copy_is_played(harness: EvaluationApp) -> None:
+async def test_apply_improvement_copies_shipped_persona(harness: EvaluationApp) -> None:
     trial = await create_improved_evaluation(harness, persona=SCEPTIC)
     before = await harness.services.personas.get_persona(ANNA, SCEPTIC)
     accepted = await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
@@ -73,7 +79,7 @@ async def test_a_shipped_persona_stays_and_a_copy_is_played(harness: EvaluationA
     assert again.acceptance is not None
 
 
-async def test_a_part_that_all_play_is_replaced_for_the_one_who_answered(harness: EvaluationApp) -> None:
+async def test_apply_improvement_replaces_shared_persona_for_one_participant(harness: EvaluationApp) -> None:
     trial = await create_improved_evaluation(harness, all_play=SCEPTIC)
     assert await participant_persona(harness, trial) is None
     await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
@@ -83,7 +89,7 @@ async def test_a_part_that_all_play_is_replaced_for_the_one_who_answered(harness
     assert await participant_persona(harness, trial) is None
 
 
-async def test_what_was_changed_before_accepting_stays(harness: EvaluationApp) -> None:
+async def test_apply_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(
         ANNA, PersonaDraft(name="Ada", description="You count.")
     )
@@ -94,7 +100,7 @@ async def test_what_was_changed_before_accepting_stays(harness: EvaluationApp) -
     assert (await harness.services.personas.get_persona(ANNA, own.id)).description == "You add."
 
 
-async def test_what_was_changed_after_accepting_is_not_undone(harness: EvaluationApp) -> None:
+async def test_undo_improvement_is_rejected_when_persona_was_changed(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(
         ANNA, PersonaDraft(name="Ada", description="You count.")
     )
@@ -106,7 +112,9 @@ async def test_what_was_changed_after_accepting_is_not_undone(harness: Evaluatio
     assert (await harness.services.personas.get_persona(ANNA, own.id)).description == "You add."
 
 
-async def test_whoever_plays_another_part_by_now_keeps_it(harness: EvaluationApp) -> None:
+async def test_apply_improvement_is_rejected_when_participant_has_other_persona(
+    harness: EvaluationApp,
+) -> None:
     trial = await create_improved_evaluation(harness, persona=SCEPTIC)
     message = await harness.services.discussions.find_message(ANNA, trial.message)
     seated = await harness.services.participant_resolver.resolve_participants(ANNA, ["scripted/alpha"])
@@ -115,7 +123,7 @@ async def test_whoever_plays_another_part_by_now_keeps_it(harness: EvaluationApp
         await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
 
 
-async def test_where_nothing_was_better_there_is_nothing_to_accept(harness: EvaluationApp) -> None:
+async def test_apply_improvement_is_rejected_without_better_round(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     with pytest.raises(Conflict, match="No round"):
         await harness.services.improvement_applier.apply_improvement(CALLER, trial["id"])
@@ -123,7 +131,7 @@ async def test_where_nothing_was_better_there_is_nothing_to_accept(harness: Eval
         await harness.services.improvement_applier.undo_improvement(CALLER, trial["id"])
 
 
-async def test_what_is_accepted_is_not_improved_any_more(harness: EvaluationApp) -> None:
+async def test_improve_is_rejected_after_improvement_was_applied(harness: EvaluationApp) -> None:
     trial = await create_improved_evaluation(harness)
     await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
     assert (await harness.api.call("POST", f"/trials/{trial.id}/improve")).status_code == 409

@@ -19,9 +19,15 @@ from moot.store.library.evaluations import Evaluations
 from moot.store.runs.workers import WorkerRegistry
 from moot.types.errors import Conflict
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.databases import SLOW_ON_POSTGRES
-from tests.server.trying import CALLER, EvaluationApp, create_evaluation_app, judge_reply, rewrite_reply
-from tests.store.people import ANNA, database_with_accounts
+from tests.support.accounts import ANNA, database_with_accounts
+from tests.support.databases import SLOW_ON_POSTGRES
+from tests.support.evaluation_app import (
+    CALLER,
+    EvaluationApp,
+    create_evaluation_app,
+    judge_reply,
+    rewrite_reply,
+)
 
 SCEPTIC = "shipped_sceptic"
 
@@ -39,7 +45,7 @@ async def collect_improvement_events(harness: EvaluationApp, evaluation_id: str)
     return [event async for event in harness.services.improvements.improve_persona(CALLER, evaluation_id)]
 
 
-async def test_what_is_not_better_is_not_built_upon(harness: EvaluationApp) -> None:
+async def test_rewrite_builds_only_on_better_rounds(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers(
         "judge",
@@ -59,7 +65,7 @@ async def test_what_is_not_better_is_not_built_upon(harness: EvaluationApp) -> N
     assert events[-1].trial == await Evaluations(harness.services.database).get_evaluation(ANNA, trial["id"])
 
 
-async def test_the_very_same_request_is_answered_again_with_another_part(harness: EvaluationApp) -> None:
+async def test_answer_request_differs_only_in_persona(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False, persona=SCEPTIC)
     harness.models.queue_answers(
         "judge", rewrite_reply("You doubt, and name sources."), judge_reply(True, True)
@@ -75,7 +81,7 @@ async def test_the_very_same_request_is_answered_again_with_another_part(harness
     )
 
 
-async def test_what_it_takes_is_charged_by_what_it_was_for(harness: EvaluationApp) -> None:
+async def test_improvement_is_charged_by_purpose(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
     await collect_improvement_events(harness, trial["id"])
@@ -85,7 +91,7 @@ async def test_what_it_takes_is_charged_by_what_it_was_for(harness: EvaluationAp
     }
 
 
-async def test_a_second_call_is_refused_while_one_goes_on(harness: EvaluationApp) -> None:
+async def test_second_improve_call_is_rejected_while_first_runs(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers("judge", rewrite_reply("You name sources."), judge_reply(True, True))
     async with aclosing(harness.services.improvements.improve_persona(CALLER, trial["id"])) as events:
@@ -99,7 +105,7 @@ async def test_a_second_call_is_refused_while_one_goes_on(harness: EvaluationApp
     )
 
 
-async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(harness: EvaluationApp) -> None:
+async def test_cancelled_improvement_stops_and_charges_generated_text(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers("judge", rewrite_reply("You name sources."))
     harness.models.scripts.by_name["alpha"] = Script(answer="On and on. ", fault="endless", pace=0.01)
@@ -122,7 +128,9 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(harness: Evalu
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_another_worker_is_respected_while_it_lives(harness: EvaluationApp, lives: bool) -> None:
+async def test_evaluation_held_by_other_worker_is_respected_only_while_worker_lives(
+    harness: EvaluationApp, lives: bool
+) -> None:
     trial = await harness.create_evaluation(True, True)
     await Evaluations(harness.services.database).acquire_evaluation(ANNA, trial["id"], "worker-other")
     if lives:
@@ -133,7 +141,7 @@ async def test_another_worker_is_respected_while_it_lives(harness: EvaluationApp
         assert len(await collect_improvement_events(harness, trial["id"])) == 2
 
 
-async def test_a_persona_that_was_changed_since_has_to_be_asked_again(harness: EvaluationApp) -> None:
+async def test_improve_is_rejected_when_persona_was_changed_or_deleted(harness: EvaluationApp) -> None:
     own = await harness.services.personas.create_persona(
         ANNA, PersonaDraft(name="Ada", description="You count.")
     )
@@ -147,7 +155,7 @@ async def test_a_persona_that_was_changed_since_has_to_be_asked_again(harness: E
         await collect_improvement_events(harness, gone["id"])
 
 
-async def test_an_answer_that_fails_ends_it_with_words(harness: EvaluationApp) -> None:
+async def test_failed_answer_ends_improvement_with_error_message(harness: EvaluationApp) -> None:
     trial = await harness.create_evaluation(True, False)
     harness.models.queue_answers("judge", rewrite_reply("You name sources."))
     harness.models.scripts.by_name["alpha"] = Script(fault="unauthorized")

@@ -10,9 +10,9 @@ from moot.store.database import Database
 from moot.store.schema import account, session, tenant, token
 from moot.types.accounts import Account, Caller
 from moot.types.errors import Conflict, Forbidden, NotFound, UsageError
-from tests.databases import open_migrated_database
-from tests.store.hashing import fast_password_hashing
-from tests.store.raw import read_database_files
+from tests.support.database_files import read_database_files
+from tests.support.databases import open_migrated_database
+from tests.support.fast_passwords import fast_password_hashing
 
 __all__ = ["fast_password_hashing"]
 
@@ -26,7 +26,7 @@ async def create_and_log_in(accounts: Accounts, name: str = "ada") -> tuple[Acco
     return added, secret, caller
 
 
-async def test_every_account_has_a_tenant_of_its_own_unless_one_is_named(database: Database) -> None:
+async def test_create_account_makes_new_tenant_unless_one_is_given(database: Database) -> None:
     accounts = Accounts(database)
     ada = await accounts.create_account("ada", PASSWORD)
     bob = await accounts.create_account("bob", PASSWORD)
@@ -37,7 +37,7 @@ async def test_every_account_has_a_tenant_of_its_own_unless_one_is_named(databas
     assert await accounts.list_accounts() == [ada, bob, by_name, by_id]
 
 
-async def test_a_name_is_given_once(database: Database) -> None:
+async def test_create_account_rejects_name_in_use(database: Database) -> None:
     accounts = Accounts(database)
     await accounts.create_account("ada", PASSWORD)
     with pytest.raises(Conflict, match="already"):
@@ -47,7 +47,7 @@ async def test_a_name_is_given_once(database: Database) -> None:
     assert await accounts.login("ada", PASSWORD)
 
 
-async def test_log_in_is_possible_as_soon_as_one_account_has_a_password(database: Database) -> None:
+async def test_has_no_logins_until_an_account_has_a_password(database: Database) -> None:
     accounts = Accounts(database)
     assert await accounts.has_no_logins()
     await accounts.ensure_local_account()
@@ -56,7 +56,7 @@ async def test_log_in_is_possible_as_soon_as_one_account_has_a_password(database
     assert not await accounts.has_no_logins()
 
 
-async def test_what_cannot_be_added_is_not(database: Database) -> None:
+async def test_create_account_rejects_invalid_input_and_stores_nothing(database: Database) -> None:
     accounts = Accounts(database)
     with pytest.raises(NotFound, match="moot user list"):
         await accounts.create_account("ada", PASSWORD, tenant="nowhere")
@@ -69,7 +69,7 @@ async def test_what_cannot_be_added_is_not(database: Database) -> None:
     assert await accounts.list_accounts() == []
 
 
-async def test_a_tenant_s_name_that_is_not_its_own_any_more_is_no_way_into_it(database: Database) -> None:
+async def test_create_account_rejects_reused_tenant_name_but_accepts_tenant_id(database: Database) -> None:
     accounts = Accounts(database)
     first = await accounts.create_account("ada", PASSWORD)
     await accounts.delete_account("ada")
@@ -80,7 +80,7 @@ async def test_a_tenant_s_name_that_is_not_its_own_any_more_is_no_way_into_it(da
     assert (await accounts.create_account("bob", PASSWORD, tenant=first.tenant)).tenant == first.tenant
 
 
-async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Database) -> None:
+async def test_session_secret_identifies_caller_until_session_expires(database: Database) -> None:
     accounts = Accounts(database)
     added, secret, caller = await create_and_log_in(accounts)
     assert (caller.account, caller.tenant, caller.kind) == (added.id, added.tenant, "session")
@@ -92,7 +92,7 @@ async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Datab
     assert await accounts.caller_of_session(secret) is None
 
 
-async def test_the_next_log_in_sweeps_sessions_that_are_over(database: Database) -> None:
+async def test_login_deletes_expired_sessions(database: Database) -> None:
     accounts = Accounts(database)
     await create_and_log_in(accounts)
     async with database.write() as connection:
@@ -105,7 +105,7 @@ async def test_the_next_log_in_sweeps_sessions_that_are_over(database: Database)
 @pytest.mark.parametrize(
     ("name", "password"), [("ada", OTHER_PASSWORD), ("eve", PASSWORD), ("a\x00", PASSWORD), ("", "")]
 )
-async def test_a_wrong_name_and_a_wrong_password_look_the_same(
+async def test_login_gives_same_error_for_wrong_name_and_wrong_password(
     database: Database, name: str, password: str
 ) -> None:
     accounts = Accounts(database)
@@ -115,7 +115,7 @@ async def test_a_wrong_name_and_a_wrong_password_look_the_same(
     assert caught.value.login_required
 
 
-async def test_log_out_ends_this_session_and_no_other(database: Database) -> None:
+async def test_logout_ends_only_this_session(database: Database) -> None:
     accounts = Accounts(database)
     _, secret, caller = await create_and_log_in(accounts)
     elsewhere, _ = await accounts.login("ada", PASSWORD)
@@ -124,7 +124,7 @@ async def test_log_out_ends_this_session_and_no_other(database: Database) -> Non
     assert await accounts.caller_of_session(elsewhere) is not None
 
 
-async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner(database: Database) -> None:
+async def test_tokens_are_listed_without_secret_and_deleted_only_by_owner(database: Database) -> None:
     accounts = Accounts(database)
     _, _, ada = await create_and_log_in(accounts)
     _, _, eve = await create_and_log_in(accounts, "eve")
@@ -143,7 +143,7 @@ async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner
     assert await accounts.caller_of_token(secret) is None
 
 
-async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> None:
+async def test_create_token_rejects_more_than_maximum(database: Database) -> None:
     accounts = Accounts(database)
     _, _, caller = await create_and_log_in(accounts)
     rows = [
@@ -156,7 +156,7 @@ async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> 
         await accounts.create_token(caller, "one more")
 
 
-async def test_a_new_password_ends_all_that_was_made_with_the_old_one(database: Database) -> None:
+async def test_set_password_revokes_sessions_and_tokens(database: Database) -> None:
     accounts = Accounts(database)
     _, secret, caller = await create_and_log_in(accounts)
     api, _ = await accounts.create_token(caller, "laptop")
@@ -170,7 +170,7 @@ async def test_a_new_password_ends_all_that_was_made_with_the_old_one(database: 
     assert await accounts.valid_credentials({eve.credential, caller.credential}) == {eve.credential}
 
 
-async def test_a_removed_account_leaves_its_tenant_and_nothing_else(database: Database) -> None:
+async def test_delete_account_revokes_credentials_and_keeps_tenant(database: Database) -> None:
     accounts = Accounts(database)
     added, secret, caller = await create_and_log_in(accounts)
     api, _ = await accounts.create_token(caller, "laptop")
@@ -183,7 +183,7 @@ async def test_a_removed_account_leaves_its_tenant_and_nothing_else(database: Da
         assert (await connection.execute(select(tenant.c.id))).scalars().all() == [added.tenant]
 
 
-async def test_what_is_not_there_cannot_be_changed(database: Database) -> None:
+async def test_set_password_and_delete_reject_unknown_account(database: Database) -> None:
     accounts = Accounts(database)
     with pytest.raises(NotFound, match="'eve'"):
         await accounts.set_password("eve", PASSWORD)
@@ -204,7 +204,7 @@ class ObservedPasswords(Passwords):
         return right
 
 
-async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Database) -> None:
+async def test_login_is_rejected_when_password_changes_concurrently(database: Database) -> None:
     accounts = Accounts(database)
     await accounts.create_account("ada", PASSWORD)
     accounts._passwords = noticed = ObservedPasswords()
@@ -219,7 +219,7 @@ async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Datab
         assert (await connection.execute(select(session.c.hash))).all() == []
 
 
-async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Database) -> None:
+async def test_create_token_is_rejected_when_password_changes_concurrently(database: Database) -> None:
     accounts = Accounts(database)
     _, _, caller = await create_and_log_in(accounts)
     async with database.write() as connection:
@@ -233,7 +233,7 @@ async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Datab
     assert await accounts.list_tokens(caller.account) == []
 
 
-async def test_thousands_of_credentials_are_checked_together(database: Database) -> None:
+async def test_valid_credentials_checks_thousands_at_once(database: Database) -> None:
     accounts = Accounts(database)
     _, _, caller = await create_and_log_in(accounts)
     many = {hash_secret(str(n)) for n in range(20_000)}
@@ -241,7 +241,7 @@ async def test_thousands_of_credentials_are_checked_together(database: Database)
     assert await accounts.valid_credentials(set()) == set()
 
 
-async def test_the_user_of_this_machine_is_one_however_often_it_is_made(database: Database) -> None:
+async def test_ensure_local_account_creates_one_account_concurrently(database: Database) -> None:
     accounts = Accounts(database)
     callers = await asyncio.gather(*(accounts.ensure_local_account() for _ in range(5)))
     assert set(callers) == {Caller(account="local", tenant="local", name="local", kind="local")}
@@ -252,7 +252,7 @@ async def test_the_user_of_this_machine_is_one_however_often_it_is_made(database
     assert known.tenant == "local"
 
 
-async def test_nothing_in_the_files_lets_anybody_in(tmp_path: Path) -> None:
+async def test_database_files_contain_no_secrets(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         accounts = Accounts(database)
         _, secret, caller = await create_and_log_in(accounts)

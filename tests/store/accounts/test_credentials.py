@@ -16,7 +16,7 @@ from moot.store.accounts.credentials import (
 from moot.store.database import Database
 from moot.store.schema import account, session, token
 from moot.types.accounts import Caller
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 FAR_FUTURE = 1e11
 
@@ -38,7 +38,7 @@ async def add_credentials(database: Database) -> None:
         )
 
 
-async def test_each_kind_is_found_by_its_own_hash_only(database: Database) -> None:
+async def test_session_and_token_are_found_only_by_own_hash(database: Database) -> None:
     await add_credentials(database)
     async with database.read() as connection:
         assert (await connection.execute(session_owner_query(hash_secret("here")))).all() == [
@@ -54,7 +54,7 @@ async def test_each_kind_is_found_by_its_own_hash_only(database: Database) -> No
             assert (await connection.execute(query)).all() == []
 
 
-async def test_many_are_asked_for_at_once(database: Database) -> None:
+async def test_valid_hashes_query_checks_many_hashes_at_once(database: Database) -> None:
     await add_credentials(database)
     asked = {hash_secret(secret) for secret in ("here", "over", "tok", "never")}
     async with database.read() as connection:
@@ -62,7 +62,7 @@ async def test_many_are_asked_for_at_once(database: Database) -> None:
     assert found == {hash_secret("here"), hash_secret("tok")}
 
 
-async def test_an_account_is_held_only_as_it_should_be(database: Database) -> None:
+async def test_lock_account_requires_matching_conditions(database: Database) -> None:
     await add_credentials(database)
     async with database.write() as connection:
         assert await lock_account(connection, ANNA)
@@ -71,7 +71,7 @@ async def test_an_account_is_held_only_as_it_should_be(database: Database) -> No
         assert not await lock_account(connection, "nobody")
 
 
-async def test_a_credential_counts_as_long_as_it_is_there(database: Database) -> None:
+async def test_credential_is_valid_while_it_exists(database: Database) -> None:
     await add_credentials(database)
 
     def caller(secret: str) -> Caller:
@@ -85,7 +85,7 @@ async def test_a_credential_counts_as_long_as_it_is_there(database: Database) ->
         )
 
 
-async def test_a_password_matches_its_own_hash_and_no_other() -> None:
+async def test_verify_password_accepts_only_matching_password() -> None:
     passwords = Passwords()
     hashed = await passwords.hash_password("correct horse")
     assert "correct" not in hashed
@@ -94,16 +94,16 @@ async def test_a_password_matches_its_own_hash_and_no_other() -> None:
     assert not await passwords.verify_password(hashed, "Correct horse")
 
 
-async def test_who_has_no_password_matches_none() -> None:
+async def test_verify_password_rejects_account_without_password() -> None:
     assert not await Passwords().verify_password(None, "nobody at all")
     assert HASHER.verify(DUMMY_HASH, "nobody at all"), "the hash that stands in for none is a real one"
 
 
-def test_a_name_that_nobody_has_costs_as_much_as_any_other() -> None:
+def test_dummy_hash_costs_as_much_as_a_real_one() -> None:
     assert not HASHER.check_needs_rehash(DUMMY_HASH)
 
 
-async def test_hashing_lets_the_loop_go_on() -> None:
+async def test_hash_password_does_not_block_event_loop() -> None:
     hashing = asyncio.create_task(Passwords().hash_password("correct horse"))
     turns = 0
     while not hashing.done():

@@ -9,9 +9,9 @@ from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.schema import provider_key
 from moot.types.errors import MissingKey, NotFound
-from tests.databases import open_migrated_database
-from tests.store.people import ANNA, BERT, create_accounts
-from tests.store.raw import read_database_files
+from tests.support.accounts import ANNA, BERT, create_accounts
+from tests.support.database_files import read_database_files
+from tests.support.databases import open_migrated_database
 
 ENCRYPTOR = Encryptor("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
 OPENAI_ORIGIN = "https://api.openai.com"
@@ -25,7 +25,7 @@ async def store_canary_key(database: Database) -> ProviderKeys:
     return keys
 
 
-async def test_a_key_comes_back_to_its_tenant_for_its_provider_and_origin(database: Database) -> None:
+async def test_key_is_returned_only_for_its_tenant_provider_and_origin(database: Database) -> None:
     keys = await store_canary_key(database)
     assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) == CANARY_KEY
     assert await keys.secret(BERT, "openai", OPENAI_ORIGIN) is None
@@ -33,7 +33,7 @@ async def test_a_key_comes_back_to_its_tenant_for_its_provider_and_origin(databa
     assert await keys.secret(ANNA, "openai", "https://evil.example") is None
 
 
-async def test_what_is_shown_of_a_key_is_not_the_key(database: Database) -> None:
+async def test_list_keys_does_not_reveal_secret(database: Database) -> None:
     keys = await store_canary_key(database)
     shown = await keys.list_keys(ANNA)
     assert shown["openai"].origin == OPENAI_ORIGIN
@@ -42,7 +42,7 @@ async def test_what_is_shown_of_a_key_is_not_the_key(database: Database) -> None
     assert await keys.list_keys(BERT) == {}
 
 
-async def test_a_new_key_takes_the_place_of_the_old_one(database: Database) -> None:
+async def test_store_key_replaces_previous_key(database: Database) -> None:
     keys = await store_canary_key(database)
     await keys.store_key(ANNA, "openai", "https://gateway.example", "sk-newer")
     assert await keys.secret(ANNA, "openai", OPENAI_ORIGIN) is None
@@ -51,7 +51,7 @@ async def test_a_new_key_takes_the_place_of_the_old_one(database: Database) -> N
     assert str(await keys.secret(ANNA, "openai", OPENAI_ORIGIN)).startswith("sk-")
 
 
-async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> None:
+async def test_delete_key_removes_only_own_key(database: Database) -> None:
     keys = await store_canary_key(database)
     await keys.store_key(BERT, "openai", OPENAI_ORIGIN, "sk-bert")
     await keys.delete_key(ANNA, "openai")
@@ -65,7 +65,7 @@ async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> No
 @pytest.mark.parametrize(
     "moved", [{"tenant": BERT}, {"provider": "groq"}, {"origin": "https://evil.example"}], ids=str
 )
-async def test_a_row_that_was_moved_is_not_read(database: Database, moved: dict[str, str]) -> None:
+async def test_secret_is_rejected_when_its_row_was_moved(database: Database, moved: dict[str, str]) -> None:
     keys = await store_canary_key(database)
     async with database.write() as connection:
         await connection.execute(update(provider_key).values(**moved))
@@ -75,7 +75,7 @@ async def test_a_row_that_was_moved_is_not_read(database: Database, moved: dict[
     assert CANARY_KEY not in str(caught.value)
 
 
-async def test_the_database_holds_no_key(database: Database) -> None:
+async def test_stored_row_does_not_contain_plain_key(database: Database) -> None:
     await store_canary_key(database)
     async with database.read() as connection:
         (row,) = (await connection.execute(select(provider_key))).all()
@@ -83,7 +83,7 @@ async def test_the_database_holds_no_key(database: Database) -> None:
     assert CANARY_KEY.encode() not in row.sealed
 
 
-async def test_neither_does_any_of_its_files(tmp_path: Path) -> None:
+async def test_database_files_do_not_contain_plain_key(tmp_path: Path) -> None:
     async with open_migrated_database("sqlite", tmp_path) as database:
         await store_canary_key(database)
         stored = read_database_files(tmp_path)
@@ -91,7 +91,7 @@ async def test_neither_does_any_of_its_files(tmp_path: Path) -> None:
     assert CANARY_KEY.encode() not in stored
 
 
-async def test_a_table_that_asks_at_once_looks_once_and_later_looks_see_what_is_new(
+async def test_concurrent_reads_share_one_query_and_later_reads_see_new_key(
     database: Database,
 ) -> None:
     keys = await store_canary_key(database)

@@ -7,7 +7,7 @@ from moot.store.database import Database
 from moot.store.encryption import Encryptor
 from moot.store.schema import tool_server
 from moot.types.errors import Conflict, MissingKey, NotFound
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
 URL = "https://tools.example/mcp"
@@ -20,7 +20,7 @@ async def servers(database: Database) -> ToolServers:
     return ToolServers(database, Encryptor(SECRET))
 
 
-async def test_a_server_is_stored_replaced_and_dropped_for_its_tenant_alone(servers: ToolServers) -> None:
+async def test_server_is_stored_replaced_and_deleted_per_tenant(servers: ToolServers) -> None:
     await servers.store_server(ANNA, "notes", "https://old.example", {})
     await servers.store_server(ANNA, "notes", URL, HEADERS)
     assert await servers.load_server(ANNA, "notes") == (URL, HEADERS)
@@ -34,9 +34,7 @@ async def test_a_server_is_stored_replaced_and_dropped_for_its_tenant_alone(serv
             await servers.delete_server(ANNA, name)
 
 
-async def test_headers_are_sealed_for_the_address_they_were_stored_for(
-    servers: ToolServers, database: Database
-) -> None:
+async def test_headers_are_encrypted_for_their_url(servers: ToolServers, database: Database) -> None:
     await servers.store_server(ANNA, "notes", URL, HEADERS)
     async with database.write() as connection:
         (sealed,) = (await connection.execute(select(tool_server.c.sealed))).scalars()
@@ -46,7 +44,9 @@ async def test_headers_are_sealed_for_the_address_they_were_stored_for(
         await servers.load_server(ANNA, "notes")
 
 
-async def test_there_is_an_end_to_how_many(servers: ToolServers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_server_rejects_more_than_maximum(
+    servers: ToolServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tool_servers, "MAX_SERVERS", 1)
     await servers.store_server(ANNA, "one", URL, {})
     await servers.store_server(ANNA, "one", URL, {})

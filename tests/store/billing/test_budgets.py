@@ -10,9 +10,9 @@ from moot.store.schema import run
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.errors import Conflict, NotFound, OverBudget
-from tests.store.paying import add_charge_at_time
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.store.backdated_charges import add_charge_at_time
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, register_workers
 
 MONDAY = datetime(2026, 11, 9, tzinfo=UTC).timestamp()
 WEDNESDAY = MONDAY + 2.5 * 24 * 3600
@@ -76,12 +76,12 @@ async def harness(database: Database) -> BudgetHarness:
         ("2027-01-01T12:00:00+00:00", "2026-12-28"),
     ],
 )
-def test_a_week_begins_on_monday_at_midnight_utc(moment: str, monday: str) -> None:
+def test_week_starts_on_monday_at_midnight_utc(moment: str, monday: str) -> None:
     began = datetime.fromtimestamp(week_start(datetime.fromisoformat(moment).timestamp()), UTC)
     assert began.isoformat() == f"{monday}T00:00:00+00:00"
 
 
-async def test_what_a_run_may_cost_is_reserved_while_it_lives_and_what_it_cost_counts_after(
+async def test_estimate_is_reserved_while_run_is_live_and_cost_counts_after(
     harness: BudgetHarness,
 ) -> None:
     first = await harness.create_run_with_reservation(0.6)
@@ -95,7 +95,7 @@ async def test_what_a_run_may_cost_is_reserved_while_it_lives_and_what_it_cost_c
     assert (round(standing.spent, 6), standing.reserved) == (0.8, 0.0)
 
 
-async def test_a_run_that_cost_less_gives_back_the_rest(harness: BudgetHarness) -> None:
+async def test_run_cheaper_than_estimate_releases_the_rest(harness: BudgetHarness) -> None:
     first = await harness.create_run_with_reservation(1.0)
     with pytest.raises(OverBudget):
         await harness.create_run_with_reservation(0.01)
@@ -105,7 +105,7 @@ async def test_a_run_that_cost_less_gives_back_the_rest(harness: BudgetHarness) 
     assert await harness.remaining_usd() == 0.0
 
 
-async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(harness: BudgetHarness) -> None:
+async def test_retry_reserves_its_estimate_in_addition_to_spent_cost(harness: BudgetHarness) -> None:
     id = await harness.create_run_with_reservation(0.5)
     await harness.add_charge(0.4, id)
     await harness.complete_run(id)
@@ -118,7 +118,7 @@ async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(harness: Bu
     assert await harness.remaining_usd() == 0.1
 
 
-async def test_more_that_is_asked_of_a_run_that_goes_on_comes_to_what_was_reserved(
+async def test_second_reservation_of_live_run_is_added(
     harness: BudgetHarness,
 ) -> None:
     id = await harness.create_run_with_reservation(0.5)
@@ -130,13 +130,13 @@ async def test_more_that_is_asked_of_a_run_that_goes_on_comes_to_what_was_reserv
             await harness.budgets.reserve_cost(connection, ANNA, id, 0.5)
 
 
-async def test_where_nothing_is_left_the_smallest_amount_is_refused(harness: BudgetHarness) -> None:
+async def test_reserve_cost_rejects_smallest_amount_when_nothing_is_left(harness: BudgetHarness) -> None:
     await harness.create_run_with_reservation(1.0)
     with pytest.raises(OverBudget):
         await harness.create_run_with_reservation(1e-12)
 
 
-async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_ends(
+async def test_over_budget_message_names_cost_remainder_and_next_week(
     harness: BudgetHarness,
 ) -> None:
     await harness.create_run_with_reservation(0.75)
@@ -152,7 +152,7 @@ async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_
     assert str(caught.value).endswith("The next week begins on Monday, 2026-11-16, at 00:00 UTC.")
 
 
-async def test_a_refused_run_reserves_nothing(harness: BudgetHarness) -> None:
+async def test_rejected_run_reserves_nothing(harness: BudgetHarness) -> None:
     with pytest.raises(OverBudget):
         await harness.create_run_with_reservation(1.5)
     assert await harness.remaining_usd() == 1.0
@@ -160,13 +160,13 @@ async def test_a_refused_run_reserves_nothing(harness: BudgetHarness) -> None:
         assert (await connection.execute(select(run.c.reserved))).scalars().all() == [None]
 
 
-async def test_what_costs_nothing_goes_on_when_all_is_spent(harness: BudgetHarness) -> None:
+async def test_free_run_is_allowed_when_budget_is_spent(harness: BudgetHarness) -> None:
     await harness.add_charge(1.5)
     assert await harness.remaining_usd() == 0.0
     await harness.create_run_with_reservation(0.0)
 
 
-async def test_many_at_once_get_no_more_than_there_is(harness: BudgetHarness) -> None:
+async def test_concurrent_reservations_do_not_exceed_budget(harness: BudgetHarness) -> None:
     tried = await asyncio.gather(
         *(harness.create_run_with_reservation(0.1) for _ in range(30)), return_exceptions=True
     )
@@ -181,7 +181,7 @@ async def test_accounts_do_not_share_a_budget(harness: BudgetHarness) -> None:
         await harness.create_run_with_reservation(0.1, BERT)
 
 
-async def test_only_the_week_counts_and_a_clock_that_jumped_harms_one_week_at_most(
+async def test_only_charges_of_current_week_count(
     harness: BudgetHarness,
 ) -> None:
     harness.clock.now = MONDAY - 1
@@ -195,7 +195,7 @@ async def test_only_the_week_counts_and_a_clock_that_jumped_harms_one_week_at_mo
     assert await harness.remaining_usd() == 1.0
 
 
-async def test_a_week_is_begun_anew_once(harness: BudgetHarness) -> None:
+async def test_reset_week_is_allowed_once_per_week(harness: BudgetHarness) -> None:
     await harness.add_charge(1.0)
     harness.clock.now += 60
     anew = await harness.budgets.reset_week(ANNA)
@@ -206,14 +206,14 @@ async def test_a_week_is_begun_anew_once(harness: BudgetHarness) -> None:
     assert (await harness.budgets.reset_week(ANNA)).reup_at == harness.clock.now
 
 
-async def test_of_many_at_once_one_begins_the_week_anew(harness: BudgetHarness) -> None:
+async def test_concurrent_reset_week_succeeds_once(harness: BudgetHarness) -> None:
     tried = await asyncio.gather(
         *(harness.budgets.reset_week(ANNA) for _ in range(8)), return_exceptions=True
     )
     assert sum(isinstance(one, Conflict) for one in tried) == 7
 
 
-async def test_an_account_may_have_a_budget_of_its_own(harness: BudgetHarness) -> None:
+async def test_account_limit_overrides_default_limit(harness: BudgetHarness) -> None:
     assert await harness.budgets.get_limit(ANNA) == 1.0
     await harness.budgets.set_limit(ANNA, 5.0)
     assert (await harness.budgets.get_limit(ANNA), await harness.budgets.account_limits()) == (
@@ -226,7 +226,7 @@ async def test_an_account_may_have_a_budget_of_its_own(harness: BudgetHarness) -
         await harness.budgets.set_limit("nobody", 1.0)
 
 
-async def test_without_a_budget_nothing_is_refused_and_nothing_begun_anew(harness: BudgetHarness) -> None:
+async def test_without_budget_nothing_is_rejected_and_reset_week_conflicts(harness: BudgetHarness) -> None:
     free = Budgets(harness.database, None, harness.clock)
     await harness.add_charge(3.0)
     standing = await free.current_budget(ANNA)
@@ -236,7 +236,7 @@ async def test_without_a_budget_nothing_is_refused_and_nothing_begun_anew(harnes
         await free.reset_week(ANNA)
 
 
-async def test_what_nobody_can_estimate_is_refused_when_nothing_is_left(harness: BudgetHarness) -> None:
+async def test_reject_if_spent_rejects_only_when_nothing_is_left(harness: BudgetHarness) -> None:
     await harness.add_charge(0.99)
     await harness.add_charge(None)
     await harness.budgets.reject_if_spent(ANNA)

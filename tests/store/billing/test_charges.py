@@ -6,10 +6,10 @@ from moot.store.database import Database
 from moot.store.schema import charge
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
-from tests.store.people import ANNA, create_accounts
+from tests.support.accounts import ANNA, create_accounts
 
 
-async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Database) -> None:
+async def test_add_charges_stores_payer_and_purpose(database: Database) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost=0.5)
@@ -34,7 +34,7 @@ async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Data
         (Usage(estimated=True), None, 1),
     ],
 )
-async def test_what_used_nothing_and_cost_nothing_is_no_charge(
+async def test_charge_without_usage_and_cost_is_not_stored(
     database: Database, usage: Usage, cost: float | None, written: int
 ) -> None:
     await create_accounts(database)
@@ -44,7 +44,7 @@ async def test_what_used_nothing_and_cost_nothing_is_no_charge(
         assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
 
 
-async def test_what_has_one_id_is_paid_once(database: Database) -> None:
+async def test_charge_with_same_id_is_stored_once(database: Database) -> None:
     await create_accounts(database)
     payer = Payer(tenant=ANNA, account=ANNA)
     one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))

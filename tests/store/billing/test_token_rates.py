@@ -12,7 +12,7 @@ async def characters_per_token(database: Database, model: str = "a/one") -> floa
     return (await TokenRates(database).rates_by_model([model]))[model].characters_per_token
 
 
-async def test_what_was_counted_is_added_up_by_model(database: Database) -> None:
+async def test_counts_are_summed_by_model(database: Database) -> None:
     rates = TokenRates(database)
     await rates.add_counts({"a/one": TokenCount(3000, 1000), "b/two": TokenCount(20_000, 10_000)})
     await rates.add_counts({"a/one": TokenCount(6000, 2000)})
@@ -22,17 +22,17 @@ async def test_what_was_counted_is_added_up_by_model(database: Database) -> None
     assert found["b/two"].characters_per_token == pytest.approx(2.1, abs=0.01)
 
 
-async def test_a_few_short_answers_do_not_turn_the_first_guess_over(database: Database) -> None:
+async def test_few_short_answers_barely_change_prior_rate(database: Database) -> None:
     await TokenRates(database).add_counts({"a/one": TokenCount(8, 8)})
     assert await characters_per_token(database) == pytest.approx(4.0, abs=0.1)
 
 
-async def test_much_that_was_counted_is_believed(database: Database) -> None:
+async def test_many_counts_override_prior_rate(database: Database) -> None:
     await TokenRates(database).add_counts({"a/one": TokenCount(150_000, 100_000)})
     assert await characters_per_token(database) == pytest.approx(1.5, abs=0.02)
 
 
-async def test_it_follows_a_model_that_changes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rate_follows_a_model_that_changes(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_rates, "DECAY_TOKENS", 10_000)
     rates = TokenRates(database)
     for _ in range(20):
@@ -45,7 +45,7 @@ async def test_it_follows_a_model_that_changes(database: Database, monkeypatch: 
     assert found.tokens < 20_000, "and the past is bounded"
 
 
-async def test_nothing_is_lost_where_many_count_at_once(database: Database) -> None:
+async def test_concurrent_counts_are_not_lost(database: Database) -> None:
     rates = TokenRates(database)
     both = {"b/two": TokenCount(40, 10), "a/one": TokenCount(40, 10)}
     await asyncio.gather(*(rates.add_counts(both) for _ in range(20)))
@@ -62,5 +62,5 @@ async def test_nothing_is_lost_where_many_count_at_once(database: Database) -> N
         (TokenCount(1000, 1), False),
     ],
 )
-def test_what_no_language_does_is_not_plausible(counted: TokenCount, plausible: bool) -> None:
+def test_implausible_rates_are_detected(counted: TokenCount, plausible: bool) -> None:
     assert counted.is_plausible == plausible

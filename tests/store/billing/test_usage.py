@@ -8,8 +8,8 @@ from moot.store.billing.usage import GroupBy, UsageReports
 from moot.store.database import Database
 from moot.types.billing import CallPurpose, Charge, Payer, Spending, SpendingItem
 from moot.types.chunks import Usage
-from tests.store.paying import add_charge_at_time
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.store.backdated_charges import add_charge_at_time
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
 SAMPLE_USAGE = Usage(10, 5, 2, 1)
 
@@ -41,7 +41,7 @@ async def usage_rows(database: Database, group_by: GroupBy) -> Sequence[Spending
     ).rows
 
 
-async def test_what_was_spent_is_summed_up(database: Database) -> None:
+async def test_account_usage_sums_tokens_and_cost(database: Database) -> None:
     await create_accounts(database)
     await add_charge_at(database, november_time(2), 0.25)
     await add_charge_at(database, november_time(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
@@ -61,7 +61,7 @@ async def test_what_was_spent_is_summed_up(database: Database) -> None:
     assert [(row.calls, row.estimated) for row in spent.rows] == [(1, False), (1, True)]
 
 
-async def test_days_are_those_of_utc_and_come_in_their_order(database: Database) -> None:
+async def test_account_usage_groups_by_utc_day_in_order(database: Database) -> None:
     await create_accounts(database)
     for day, hour in ((3, 0), (2, 23.999), (2, 0), (10, 12)):
         await add_charge_at(database, november_time(day, hour), 0.5)
@@ -72,7 +72,7 @@ async def test_days_are_those_of_utc_and_come_in_their_order(database: Database)
     ]
 
 
-async def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(database: Database) -> None:
+async def test_account_usage_range_includes_start_and_excludes_end(database: Database) -> None:
     await create_accounts(database)
     for day in (1, 2, 3):
         await add_charge_at(database, november_time(day, 0), 0.5)
@@ -81,7 +81,9 @@ async def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(dat
 
 
 @pytest.mark.parametrize(("by", "keys"), [("model", ["c/d", "a/b"]), ("purpose", ["title", "answer"])])
-async def test_the_dearest_comes_first(database: Database, by: GroupBy, keys: list[str]) -> None:
+async def test_account_usage_lists_most_expensive_first(
+    database: Database, by: GroupBy, keys: list[str]
+) -> None:
     await create_accounts(database)
     await add_charge_at(database, november_time(2), 0.1)
     await add_charge_at(database, november_time(2), 0.1)
@@ -89,7 +91,7 @@ async def test_the_dearest_comes_first(database: Database, by: GroupBy, keys: li
     assert [row.key for row in await usage_rows(database, by)] == keys
 
 
-async def test_discussions_have_their_titles_as_long_as_they_exist(database: Database) -> None:
+async def test_account_usage_shows_titles_of_own_existing_discussions(database: Database) -> None:
     await create_accounts(database)
     about = await create_discussion(database, title="Round tables")
     await add_charge_at(database, november_time(2), 0.3, discussion=about.id)
@@ -105,13 +107,13 @@ async def test_discussions_have_their_titles_as_long_as_they_exist(database: Dat
     ]
 
 
-async def test_where_nothing_was_spent_nothing_is_there(database: Database) -> None:
+async def test_account_usage_is_empty_without_charges(database: Database) -> None:
     await create_accounts(database)
     spent = await UsageReports(database).account_usage(ANNA, november_time(1), november_time(2), "model")
     assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
 
 
-async def test_rows_have_an_end_and_the_total_has_all(
+async def test_account_usage_limits_rows_but_not_total(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bills, "MAX_ROWS", 2)
@@ -122,7 +124,7 @@ async def test_rows_have_an_end_and_the_total_has_all(
     assert (len(spent.rows), spent.total.calls) == (2, 3)
 
 
-async def test_a_run_is_summed_up_by_itself(database: Database) -> None:
+async def test_run_spending_sums_only_that_run(database: Database) -> None:
     await create_accounts(database)
     ours, theirs = (Payer(tenant=ANNA, account=ANNA, run=run) for run in ("run_1", "run_2"))
     for payer, cost, usage in (

@@ -8,8 +8,8 @@ from moot.store.discord.channels import Channels
 from moot.store.discussions.discussions import Discussions
 from moot.types.discord import ChannelBinding, DeliveryProgress
 from moot.types.participants import make_participants
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, register_workers
 
 GENERAL_BINDING = ChannelBinding(
     id="100",
@@ -29,7 +29,7 @@ async def channels(database: Database) -> Channels:
     return Channels(database)
 
 
-async def test_a_channel_is_bound_and_bound_anew(channels: Channels) -> None:
+async def test_save_binding_replaces_existing_binding(channels: Channels) -> None:
     await channels.save_binding(GENERAL_BINDING)
     assert await channels.list_bindings(ANNA) == (GENERAL_BINDING,)
     assert await channels.find_binding(ANNA, "100") == GENERAL_BINDING
@@ -40,20 +40,20 @@ async def test_a_channel_is_bound_and_bound_anew(channels: Channels) -> None:
     assert await channels.list_bindings(ANNA) == (other,)
 
 
-async def test_channels_are_those_of_a_tenant(channels: Channels) -> None:
+async def test_bindings_belong_to_their_tenant(channels: Channels) -> None:
     await channels.save_binding(GENERAL_BINDING)
     assert await channels.list_bindings(BERT) == ()
     assert await channels.find_binding(BERT, "100") is None
 
 
-async def test_trouble_is_noted_and_forgotten(channels: Channels) -> None:
+async def test_record_error_sets_and_clears_error(channels: Channels) -> None:
     await channels.save_binding(GENERAL_BINDING)
     for trouble in ("The channel is gone.", None):
         await channels.record_error("100", trouble)
         assert (await channels.find_binding(ANNA, "100")) == replace(GENERAL_BINDING, trouble=trouble)
 
 
-async def test_what_was_heard_is_there_until_it_is_said_or_forgotten(
+async def test_incoming_message_is_pending_until_answered_or_discarded(
     channels: Channels, database: Database
 ) -> None:
     run = await create_run(database, await create_discussion(database))
@@ -68,7 +68,7 @@ async def test_what_was_heard_is_there_until_it_is_said_or_forgotten(
     assert await channels.delivery_progress("100", run.id) == DeliveryProgress(message="8", author="somebody")
 
 
-async def test_how_far_a_run_was_told(channels: Channels, database: Database) -> None:
+async def test_delivery_progress_records_cursor_and_posts(channels: Channels, database: Database) -> None:
     run = await create_run(database, await create_discussion(database))
     await channels.save_binding(GENERAL_BINDING)
     assert await channels.delivery_progress("100", run.id) == DeliveryProgress()
@@ -84,7 +84,9 @@ async def test_how_far_a_run_was_told(channels: Channels, database: Database) ->
     assert (await channels.delivery_progress("100", run.id)).seq == 12
 
 
-async def test_only_runs_since_the_binding_are_told(channels: Channels, database: Database) -> None:
+async def test_delivery_cursors_include_only_runs_since_binding(
+    channels: Channels, database: Database
+) -> None:
     table = await create_discussion(database)
     old = await create_run(database, table)
     bound = replace(GENERAL_BINDING, discussion=table.id, created_at=time.time())
@@ -97,7 +99,7 @@ async def test_only_runs_since_the_binding_are_told(channels: Channels, database
     assert old.id not in await channels.delivery_cursors(bound)
 
 
-async def test_a_channel_outlives_its_discussion(channels: Channels, database: Database) -> None:
+async def test_binding_survives_deletion_of_its_discussion(channels: Channels, database: Database) -> None:
     table = await create_discussion(database)
     await channels.save_binding(replace(GENERAL_BINDING, discussion=table.id))
     await Discussions(database).delete_discussion(ANNA, table.id)

@@ -8,8 +8,8 @@ from moot.store.discord.channels import Channels
 from moot.store.discord.memories import ChannelMemories
 from moot.types.discord import MemorySummary
 from tests.store.discord.test_channels import GENERAL_BINDING
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, register_workers
 
 SUMMARY = MemorySummary(words="Tea for six.", discussions=("dis_1",), upto=5.0, created_at=6.0)
 
@@ -22,7 +22,7 @@ async def memories(database: Database) -> ChannelMemories:
     return ChannelMemories(database)
 
 
-async def test_what_was_said_in_a_channel_is_overheard_whatever_discussion_it_was_in(
+async def test_channel_messages_span_all_discussions_of_the_channel(
     memories: ChannelMemories, database: Database
 ) -> None:
     channels = Channels(database)
@@ -41,7 +41,9 @@ async def test_what_was_said_in_a_channel_is_overheard_whatever_discussion_it_wa
     assert await memories.channel_messages(BERT, "100", 0.0) == []
 
 
-async def test_the_channel_of_a_discussion(memories: ChannelMemories, database: Database) -> None:
+async def test_find_channel_returns_channel_bound_to_discussion(
+    memories: ChannelMemories, database: Database
+) -> None:
     here = await create_discussion(database)
     assert await memories.find_channel(ANNA, here.id) is None
     await Channels(database).save_binding(replace(GENERAL_BINDING, discussion=here.id))
@@ -49,7 +51,7 @@ async def test_the_channel_of_a_discussion(memories: ChannelMemories, database: 
     assert await memories.find_channel(BERT, here.id) is None
 
 
-async def test_a_summary_takes_the_place_of_an_older_one_only(memories: ChannelMemories) -> None:
+async def test_save_memory_summary_replaces_only_older_summary(memories: ChannelMemories) -> None:
     newer = replace(SUMMARY, words="Tea for eight.", upto=7.0)
     for one in (SUMMARY, newer, SUMMARY):
         await memories.save_memory_summary("100", "alpha", one)

@@ -34,9 +34,8 @@ from moot.types.events import TurnStatus
 from moot.types.faults import make_fault
 from moot.types.participants import Participant
 from moot.types.run_plan import RunPlan
-from tests.store.hearing import collect_notifications, wait_until
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import (
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import (
     WORKER,
     create_leased_run,
     create_run,
@@ -44,6 +43,7 @@ from tests.store.running import (
     make_answer,
     register_workers,
 )
+from tests.support.waiting import collect_notifications, wait_until
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def list_all_pages(discussions: Discussions, limit: int, **filters: Any) -
             return pages
 
 
-async def test_a_discussion_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:
+async def test_discussion_round_trips_through_database(database: Database, discussions: Discussions) -> None:
     new = Discussion(
         id="dis_1",
         title="Kaffee & Käse",
@@ -98,7 +98,7 @@ async def test_a_discussion_comes_back_as_it_was_stored(database: Database, disc
     assert await discussions.get_discussion(ANNA, "dis_1") == new
 
 
-async def test_nobody_sees_or_touches_what_is_somebody_else_s(
+async def test_other_tenant_cannot_read_or_change_discussion(
     database: Database, discussions: Discussions
 ) -> None:
     mine = await create_discussion(database, ANNA, "a secret")
@@ -128,7 +128,7 @@ UPDATED_TIMES = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(times=UPDATED_TIMES, limit=st.integers(1, 4))
-async def test_pages_hold_everything_once_and_the_newest_first(
+async def test_pages_list_every_discussion_once_newest_first(
     database: Database, discussions: Discussions, times: list[float], limit: int
 ) -> None:
     for old in (await discussions.list_discussions(ANNA, limit=1000)).discussions:
@@ -141,7 +141,7 @@ async def test_pages_hold_everything_once_and_the_newest_first(
     assert len(pages) == max(1, -(-len(made) // limit))
 
 
-async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
+async def test_cursor_continues_in_place_when_discussions_are_added(
     database: Database, discussions: Discussions
 ) -> None:
     old, older, oldest = await create_discussions(database, [3.0, 2.0, 1.0])
@@ -166,12 +166,12 @@ async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
     ],
     ids=ascii,
 )
-async def test_a_cursor_that_was_never_given_is_refused(discussions: Discussions, cursor: str) -> None:
+async def test_list_discussions_rejects_invalid_cursor(discussions: Discussions, cursor: str) -> None:
     with pytest.raises(UsageError, match="cursor"):
         await discussions.list_discussions(ANNA, cursor=cursor)
 
 
-async def test_lists_are_narrowed_by_status_project_and_words(
+async def test_list_discussions_filters_by_status_project_and_words(
     database: Database, discussions: Discussions
 ) -> None:
     owl = await create_discussion(database, ANNA, "Is this about cheese?", "It is about owls.", title="Birds")
@@ -188,9 +188,7 @@ async def test_lists_are_narrowed_by_status_project_and_words(
     assert await list_all_pages(discussions, 5, project="project_none") == [[]]
 
 
-async def test_a_search_shows_the_newest_place_where_it_found_something(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_search_hit_shows_newest_matching_message(database: Database, discussions: Discussions) -> None:
     owl = await create_discussion(
         database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds"
     )
@@ -204,7 +202,7 @@ async def test_a_search_shows_the_newest_place_where_it_found_something(
         assert (await discussions.list_discussions(ANNA, q=q)).hits == ()
 
 
-async def test_what_is_hidden_is_not_found(database: Database, discussions: Discussions) -> None:
+async def test_search_ignores_hidden_messages(database: Database, discussions: Discussions) -> None:
     found = await create_discussion(database, ANNA, "Is this about cheese?")
     async with database.write() as connection:
         await connection.execute(update(message).values(hidden=True))
@@ -213,7 +211,7 @@ async def test_what_is_hidden_is_not_found(database: Database, discussions: Disc
     assert len(await discussions.list_messages(found.id)) == 1
 
 
-async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
+async def test_update_discussion_stores_notifies_and_moves_to_front(
     database: Database, discussions: Discussions
 ) -> None:
     old, new = await create_discussions(database, [1.0, 2.0])
@@ -226,7 +224,7 @@ async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
     assert (await discussions.list_discussions(ANNA)).discussions == (changed, new)
 
 
-async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
+async def test_reactivate_discussion_changes_only_that_discussion(
     database: Database, discussions: Discussions
 ) -> None:
     one, other = await create_discussions(database, [1.0, 2.0])
@@ -238,14 +236,16 @@ async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
     assert (second.status, second.updated_at) == ("archived", 2.0)
 
 
-async def test_a_project_that_is_not_there_is_not_taken(database: Database, discussions: Discussions) -> None:
+async def test_update_discussion_rejects_unknown_project(
+    database: Database, discussions: Discussions
+) -> None:
     new = await create_discussion(database)
     with pytest.raises(IntegrityError):
         await discussions.update_discussion(ANNA, new.id, {"project": "project_none"})
     assert await discussions.get_discussion(ANNA, new.id) == new
 
 
-async def test_deleting_takes_everything_along_and_is_told(
+async def test_delete_discussion_removes_dependents_and_notifies(
     database: Database, discussions: Discussions
 ) -> None:
     gone, kept = (
@@ -269,7 +269,9 @@ async def test_deleting_takes_everything_along_and_is_told(
     assert await list_all_pages(discussions, 5, q="stay") == [[kept.id]]
 
 
-async def test_nothing_is_deleted_while_somebody_speaks(database: Database, discussions: Discussions) -> None:
+async def test_delete_discussion_is_rejected_while_a_run_is_live(
+    database: Database, discussions: Discussions
+) -> None:
     new = await create_discussion(database)
     live = await create_leased_run(database, new)
     with pytest.raises(Conflict, match=live.run):
@@ -277,7 +279,7 @@ async def test_nothing_is_deleted_while_somebody_speaks(database: Database, disc
     assert await discussions.live_runs(ANNA, new.id) != ()
 
 
-async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
+async def test_delete_and_new_run_at_once_do_not_both_succeed(
     database: Database, discussions: Discussions
 ) -> None:
     for _ in range(10):
@@ -292,9 +294,7 @@ async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
             assert (await discussions.live_runs(ANNA, new.id))[0].id == started.id  # type: ignore[union-attr]
 
 
-async def test_messages_come_in_the_order_in_which_they_were_said(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_list_messages_returns_messages_in_order(database: Database, discussions: Discussions) -> None:
     await create_discussion(database, ANNA, "elsewhere")
     new = await create_discussion(database, ANNA, *map(str, range(7)))
     everything = await discussions.list_messages(new.id)
@@ -308,7 +308,9 @@ async def test_messages_come_in_the_order_in_which_they_were_said(
     assert await discussions.list_messages("dis_none") == ()
 
 
-async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, discussions: Discussions) -> None:
+async def test_list_messages_hides_messages_of_later_runs(
+    database: Database, discussions: Discussions
+) -> None:
     new = await create_discussion(database, ANNA, "Before.", "So.")
     older = await lease_run(database, (await create_run(database, new, question="Old?")).id)
     newer = await lease_run(database, (await create_run(database, new, question="New?")).id)
@@ -328,7 +330,7 @@ async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, disc
     ]
 
 
-async def test_a_message_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:
+async def test_message_round_trips_through_database(database: Database, discussions: Discussions) -> None:
     new = await create_discussion(database)
     status: TurnStatus = "partial"
     said = Message(
@@ -368,7 +370,7 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
     assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "place"}
 
 
-async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
+async def test_live_run_counts_groups_by_discussion_of_owner(
     database: Database, discussions: Discussions
 ) -> None:
     mine, hers = await create_discussion(database), await create_discussion(database, BERT)
@@ -379,7 +381,9 @@ async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
     assert await discussions.live_run_counts("nobody") == ()
 
 
-async def test_a_title_is_given_once(database: Database, discussions: Discussions) -> None:
+async def test_replace_title_applies_only_to_expected_title(
+    database: Database, discussions: Discussions
+) -> None:
     made = await create_discussion(database, title="First words")
     async with database.write() as connection:
         assert not await replace_title(connection, BERT, made.id, "Hers", "First words")
@@ -431,9 +435,7 @@ async def fill_tables(database: Database) -> None:
             await connection.exec_driver_sql("ANALYZE")
 
 
-async def test_a_page_costs_the_same_however_much_there_is(
-    database: Database, discussions: Discussions
-) -> None:
+async def test_list_queries_use_indexes(database: Database, discussions: Discussions) -> None:
     await fill_tables(database)
     explained = QueryPlanRecorder(database)
     first = await discussions.list_discussions(ANNA, limit=20)
@@ -458,7 +460,7 @@ async def test_a_page_costs_the_same_however_much_there_is(
         assert "B-TREE" not in page, page
 
 
-async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
+async def test_find_message_requires_owner_but_not_discussion(
     database: Database, discussions: Discussions
 ) -> None:
     (said,) = await discussions.list_messages((await create_discussion(database, ANNA, "Why?")).id)
@@ -468,13 +470,13 @@ async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
             await discussions.find_message(owner, id)
 
 
-def test_what_no_database_keeps_is_not_written() -> None:
+def test_message_values_drop_null_characters() -> None:
     new = Message(id="msg_1", discussion="dis_1", role="assistant", content="no\0thing", thoughts="\0")
     values = message_values(ANNA, new, 1)
     assert (values["content"], values["thoughts"]) == ("nothing", "")
 
 
-async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every_version(
+async def test_run_messages_returns_all_versions_of_one_run(
     database: Database, discussions: Discussions
 ) -> None:
     here = await create_discussion(database)
@@ -492,7 +494,7 @@ async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every
     assert await discussions.run_messages("run_none") == ()
 
 
-async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_newest_versions(
+async def test_participant_thread_starts_with_question_and_shows_current_versions(
     database: Database, discussions: Discussions
 ) -> None:
     here = await create_discussion(database)

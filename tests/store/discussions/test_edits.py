@@ -11,9 +11,9 @@ from moot.store.discussions.edits import MessageEdits
 from moot.store.schema import message, run
 from moot.types.discussions import Discussion, Message
 from moot.types.errors import Conflict, NotFound
-from tests.store.hearing import collect_notifications, wait_until
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, register_workers
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, register_workers
+from tests.support.waiting import collect_notifications, wait_until
 
 
 class EditHarness:
@@ -49,7 +49,7 @@ async def harness(database: Database) -> EditHarness:
     return EditHarness(database, new, asked, answer)
 
 
-async def test_other_words_are_current_from_then_on(harness: EditHarness) -> None:
+async def test_edit_message_makes_current_version(harness: EditHarness) -> None:
     edited = await harness.edit_message("Therefore.")
     assert (edited.id, edited.content, edited.version, edited.edited) == (
         harness.answer.id,
@@ -63,7 +63,7 @@ async def test_other_words_are_current_from_then_on(harness: EditHarness) -> Non
     assert edited == await Discussions(harness.database).get_message(harness.discussion.id, harness.answer.id)
 
 
-async def test_an_earlier_version_is_chosen_and_stays_one(harness: EditHarness) -> None:
+async def test_select_version_makes_earlier_version_current(harness: EditHarness) -> None:
     edited = await harness.edit_message("Therefore.")
     chosen = await harness.select_version(harness.answer.id)
     assert (chosen.content, chosen.version, chosen.versions, chosen.edited) == ("Because.", 1, 2, False)
@@ -72,7 +72,7 @@ async def test_an_earlier_version_is_chosen_and_stays_one(harness: EditHarness) 
     assert (len(listed.versions), listed.current) == (2, edited.version_id)
 
 
-async def test_what_is_so_already_is_not_done_again(harness: EditHarness) -> None:
+async def test_unchanged_edit_or_selection_adds_no_row(harness: EditHarness) -> None:
     assert await harness.edit_message("Because.") == harness.answer
     assert await harness.select_version(harness.answer.id) == harness.answer
     await harness.edit_message("Therefore.")
@@ -83,7 +83,7 @@ async def test_what_is_so_already_is_not_done_again(harness: EditHarness) -> Non
     assert await harness.count_message_rows() == rows
 
 
-async def test_only_a_version_of_the_turn_can_be_chosen(harness: EditHarness) -> None:
+async def test_select_version_rejects_version_of_other_turn(harness: EditHarness) -> None:
     await harness.edit_message("Therefore.")
     chosen = await harness.select_version(harness.answer.id)
     assert chosen.version_id == harness.answer.id
@@ -92,7 +92,7 @@ async def test_only_a_version_of_the_turn_can_be_chosen(harness: EditHarness) ->
             await harness.select_version(other)
 
 
-async def test_what_is_not_in_the_discussion_is_not_there(harness: EditHarness) -> None:
+async def test_edits_reject_message_of_other_discussion(harness: EditHarness) -> None:
     other = await create_discussion(harness.database, ANNA, "Elsewhere")
     for asked in (
         harness.edits.edit_message(ANNA, other.id, harness.answer.id, "No."),
@@ -103,7 +103,7 @@ async def test_what_is_not_in_the_discussion_is_not_there(harness: EditHarness) 
             await asked
 
 
-async def test_nothing_is_edited_while_somebody_speaks(harness: EditHarness) -> None:
+async def test_edits_are_rejected_while_a_run_is_live(harness: EditHarness) -> None:
     going = await create_run(harness.database, harness.discussion)
     with pytest.raises(Conflict, match=going.id):
         await harness.edit_message("Therefore.")
@@ -114,7 +114,7 @@ async def test_nothing_is_edited_while_somebody_speaks(harness: EditHarness) -> 
     await harness.edit_message("Therefore.")
 
 
-async def test_whoever_watches_is_told_and_the_discussion_comes_to_the_front(harness: EditHarness) -> None:
+async def test_edit_message_notifies_and_moves_discussion_to_front(harness: EditHarness) -> None:
     async with collect_notifications(harness.database, "moot_changes") as heard:
         await harness.edit_message("Therefore.")
         await wait_until(lambda: f"{ANNA} {harness.discussion.id}" in heard)
@@ -122,7 +122,7 @@ async def test_whoever_watches_is_told_and_the_discussion_comes_to_the_front(har
     assert touched.updated_at > harness.discussion.updated_at
 
 
-async def test_those_who_edit_at_the_same_time_make_a_version_each(harness: EditHarness) -> None:
+async def test_concurrent_edits_make_one_version_each(harness: EditHarness) -> None:
     await asyncio.gather(*(harness.edit_message(f"So {number}.") for number in range(5)))
     listed = await harness.edits.list_versions(harness.discussion.id, harness.answer.id)
     assert len(listed.versions) == 6

@@ -13,7 +13,7 @@ from moot.types.discussions import Message
 from moot.types.errors import Conflict, NotFound
 from moot.types.files import StoredFile
 from moot.types.primitives import new_id
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def read_whole_content(files: Files, id: str, owner: str = ANNA) -> bytes:
     return b"".join([piece async for piece in files.stream_content(owner, id)])
 
 
-async def test_what_was_stored_is_read_again(files: Files) -> None:
+async def test_stored_file_is_read_unchanged(files: Files) -> None:
     data = bytes(range(256)) * 10
     stored = await store_text_file(files, data, name="Grüße.bin")
     assert (stored.name, stored.size, stored.media_type) == ("Grüße.bin", 2560, "text/plain")
@@ -62,7 +62,7 @@ async def test_what_was_stored_is_read_again(files: Files) -> None:
 
 
 @pytest.mark.parametrize("size", [1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 2 * CHUNK_BYTES])
-async def test_content_comes_whole_wherever_its_pieces_end(files: Files, size: int) -> None:
+async def test_stream_content_returns_whole_content_at_any_chunk_boundary(files: Files, size: int) -> None:
     data = (b"0123456789abcdef" * (size // 16 + 1))[:size]
     stored = await store_text_file(files, data)
     pieces = [piece async for piece in files.stream_content(ANNA, stored.id)]
@@ -70,7 +70,7 @@ async def test_content_comes_whole_wherever_its_pieces_end(files: Files, size: i
     assert b"".join(pieces) == data
 
 
-async def test_the_same_content_of_one_tenant_is_stored_once(files: Files, database: Database) -> None:
+async def test_identical_content_is_stored_once_per_tenant(files: Files, database: Database) -> None:
     first, second = await store_text_file(files, name="a.txt"), await store_text_file(files, name="b.txt")
     assert first.id != second.id
     assert await count_files_and_contents(database) == (2, 1)
@@ -78,7 +78,7 @@ async def test_the_same_content_of_one_tenant_is_stored_once(files: Files, datab
     assert await count_files_and_contents(database) == (3, 2)
 
 
-async def test_another_s_file_is_not_there(files: Files) -> None:
+async def test_other_tenant_cannot_access_file(files: Files) -> None:
     id = (await store_text_file(files)).id
     for what in (files.get_file(BERT, id), files.delete_file(BERT, id), files.get_file(ANNA, "file_none")):
         with pytest.raises(NotFound, match="There is no file"):
@@ -89,7 +89,7 @@ async def test_another_s_file_is_not_there(files: Files) -> None:
     assert await read_whole_content(files, id) == b"words"
 
 
-async def test_content_goes_with_the_last_file_that_has_it(files: Files, database: Database) -> None:
+async def test_content_is_deleted_with_its_last_file(files: Files, database: Database) -> None:
     first, second = await store_text_file(files), await store_text_file(files)
     await files.delete_file(ANNA, first.id)
     assert await read_whole_content(files, second.id) == b"words"
@@ -98,7 +98,7 @@ async def test_content_goes_with_the_last_file_that_has_it(files: Files, databas
     assert await count_files_and_contents(database) == (0, 0)
 
 
-async def test_a_file_that_is_attached_is_not_deleted(files: Files, database: Database) -> None:
+async def test_delete_file_is_rejected_while_attached(files: Files, database: Database) -> None:
     stored, other = await store_text_file(files), await store_text_file(files)
     discussion = await add_message_with_files(database, other.id, stored.id)
     with pytest.raises(Conflict, match=f"attached to a message in {discussion}"):
@@ -108,7 +108,7 @@ async def test_a_file_that_is_attached_is_not_deleted(files: Files, database: Da
     assert await count_files_and_contents(database) == (1, 1)
 
 
-async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, database: Database) -> None:
+async def test_delete_file_matches_attached_id_literally(files: Files, database: Database) -> None:
     """In a pattern, the line in an id would stand for any letter."""
     stored = await store_text_file(files)
     said = await create_discussion(database)
@@ -119,16 +119,14 @@ async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, d
     await files.delete_file(ANNA, stored.id)
 
 
-async def test_a_file_that_is_gone_cannot_be_attached(files: Files, database: Database) -> None:
+async def test_deleted_file_cannot_be_attached(files: Files, database: Database) -> None:
     kept, gone = await store_text_file(files), await store_text_file(files)
     await files.delete_file(ANNA, gone.id)
     with pytest.raises(NotFound, match=r"^files\[1\]: There is no file"):
         await add_message_with_files(database, kept.id, gone.id)
 
 
-async def test_content_is_not_deleted_under_a_file_that_is_being_added(
-    files: Files, database: Database
-) -> None:
+async def test_content_is_kept_when_file_is_added_during_deletion(files: Files, database: Database) -> None:
     last = await store_text_file(files)
     sha256 = hashlib.sha256(b"words").hexdigest()
     async with database.write() as connection:
@@ -142,9 +140,7 @@ async def test_content_is_not_deleted_under_a_file_that_is_being_added(
     assert await count_files_and_contents(database) == (1, 1)
 
 
-async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
-    files: Files, database: Database
-) -> None:
+async def test_delete_file_waits_for_message_being_added(files: Files, database: Database) -> None:
     stored, said = await store_text_file(files), await create_discussion(database)
     new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
     async with database.write() as connection:
@@ -157,9 +153,7 @@ async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
     assert await read_whole_content(files, stored.id) == b"words"
 
 
-async def test_many_who_add_and_delete_at_once_leave_only_whole_files(
-    files: Files, database: Database
-) -> None:
+async def test_concurrent_add_and_delete_keep_files_whole(files: Files, database: Database) -> None:
     last = await store_text_file(files)
     for _ in range(10):
         _, last = await asyncio.gather(files.delete_file(ANNA, last.id), store_text_file(files))

@@ -12,7 +12,7 @@ from moot.store.library.summaries import DiscussionSummaries
 from moot.store.schema import message
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
 
 async def create_messages(database: Database) -> tuple[str, list[Message]]:
@@ -21,7 +21,7 @@ async def create_messages(database: Database) -> tuple[str, list[Message]]:
     return id, list(await Discussions(database).list_messages(id))
 
 
-async def test_a_turn_is_found_by_the_id_of_any_of_its_versions(database: Database) -> None:
+async def test_load_turn_versions_finds_turn_by_id_of_any_version(database: Database) -> None:
     id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     async with database.read() as connection:
@@ -33,7 +33,7 @@ async def test_a_turn_is_found_by_the_id_of_any_of_its_versions(database: Databa
                 await load_turn_versions(connection, asked, mine, "No.")
 
 
-async def test_what_failed_is_found_by_nobody(database: Database) -> None:
+async def test_failed_version_is_not_found(database: Database) -> None:
     id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     async with database.write() as connection:
@@ -44,7 +44,7 @@ async def test_what_failed_is_found_by_nobody(database: Database) -> None:
     assert await Discussions(database).get_message(id, answer.id) == answer
 
 
-async def test_later_versions_are_those_of_some_turns_or_all_until_a_number(database: Database) -> None:
+async def test_load_later_versions_filters_by_turn_and_visible_until(database: Database) -> None:
     id, said = await create_messages(database)
     edits = MessageEdits(database)
     numbers = [(await edits.edit_message(ANNA, id, one.id, f"{one.content}!")).revised for one in said]
@@ -58,7 +58,7 @@ async def test_later_versions_are_those_of_some_turns_or_all_until_a_number(data
     assert [one.content for one in seen] == ["Why?!", "Because.!", "And?", "So."]
 
 
-async def test_only_the_words_that_are_shown_are_searched(database: Database) -> None:
+async def test_search_uses_only_current_versions(database: Database) -> None:
     id, (_, answer, *_) = await create_messages(database)
     await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     discussions = Discussions(database)
@@ -74,13 +74,13 @@ async def test_only_the_words_that_are_shown_are_searched(database: Database) ->
     assert sorted(shown) == ["And?", "Because.", "So.", "Why?"]
 
 
-async def test_versions_are_not_counted_as_heard(database: Database) -> None:
+async def test_public_message_count_ignores_versions(database: Database) -> None:
     id, (_, answer, *_) = await create_messages(database)
     await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     assert await DiscussionSummaries(database).count_public_messages(id) == 4
 
 
-async def test_where_words_were_spoken_is_known(database: Database) -> None:
+async def test_origin_run_is_known_for_answers_and_edits(database: Database) -> None:
     id, (_, answer, *_) = await create_messages(database)
     edited = await MessageEdits(database).edit_message(ANNA, id, answer.id, "Therefore.")
     discussions = Discussions(database)
@@ -88,6 +88,6 @@ async def test_where_words_were_spoken_is_known(database: Database) -> None:
     assert await discussions.origin_run(replace(edited, run="run_1")) == "run_1"
 
 
-def test_what_is_told_of_all_versions_is_in_no_row() -> None:
+def test_message_values_omit_version_fields() -> None:
     values = message_values(ANNA, Message(id="m", discussion="d", role="user", content=""), 0)
     assert values.keys() <= {column.name for column in message.c}

@@ -16,25 +16,25 @@ from moot.store.discussions.search import (
     search_words,
 )
 from moot.store.schema import discussion, message
-from tests.store.people import create_accounts, create_discussion
+from tests.support.accounts import create_accounts, create_discussion
 
 FILLER_TEXT = "so it was and so it is " * 50
 
 
-def test_it_is_where_the_longest_word_that_is_sought_begins_a_word() -> None:
+def test_make_excerpt_starts_at_word_matching_longest_search_word() -> None:
     assert make_excerpt("A round table has no head.", "tab a") == Excerpt(
         "A round ", "table", " has no head."
     )
     assert make_excerpt("Armchairs, and\n\nchairs.", "CHAIR") == Excerpt("Armchairs, and ", "chairs", ".")
 
 
-def test_accents_and_marks_do_not_matter() -> None:
+def test_make_excerpt_ignores_accents_and_punctuation() -> None:
     assert make_excerpt("Un CAFÉ, vite", "cafe").found == "CAFÉ"
     assert make_excerpt("un cafe, vite", "café!").found == "cafe"
     assert make_excerpt("Written in C++ here", "c++") == Excerpt("Written in ", "C", "++ here")
 
 
-def test_what_is_far_from_it_is_left_out_between_words() -> None:
+def test_make_excerpt_shortens_distant_text_between_words() -> None:
     found = make_excerpt(f"{FILLER_TEXT}an owl {FILLER_TEXT}", "owl")
     assert found == Excerpt(
         "… is so it was and so it is an ",
@@ -43,18 +43,18 @@ def test_what_is_far_from_it_is_left_out_between_words() -> None:
     )
 
 
-def test_where_there_are_no_spaces_it_is_cut_between_characters() -> None:
+def test_make_excerpt_cuts_between_characters_when_there_are_no_spaces() -> None:
     assert make_excerpt("圆" * 500, "圆") == Excerpt("", "圆" * MAX_WORD_CHARS, "圆" * CHARS_AFTER + " …")
 
 
-def test_without_the_word_it_is_how_the_text_begins() -> None:
+def test_make_excerpt_shows_start_of_text_when_word_is_missing() -> None:
     assert make_excerpt("A round table.", "owl") == Excerpt("", "", "A round table.")
     assert make_excerpt("A round table.", '"') == Excerpt("", "", "A round table.")
     assert make_excerpt("", "owl") == Excerpt("", "", "")
 
 
 @given(st.text(max_size=600), st.text(max_size=20))
-def test_it_is_short_and_on_one_line_whatever_is_sought_in_whatever(text: str, q: str) -> None:
+def test_make_excerpt_is_short_and_on_one_line_for_any_input(text: str, q: str) -> None:
     found = make_excerpt(text, q)
     assert found.found in text
     assert len(found.before) <= CHARS_BEFORE + 2
@@ -83,23 +83,23 @@ async def database(database: Database) -> Database:
     return database
 
 
-def test_words_are_what_stands_between_blanks() -> None:
+def test_search_words_splits_at_whitespace() -> None:
     assert search_words("  round table\tmoot ") == ["round", "table", "moot"]
 
 
-def test_marks_alone_are_no_words() -> None:
+def test_search_words_ignores_punctuation() -> None:
     assert search_words("* \" ' : () -- 🎉 c++") == ["c++"]
 
 
 @given(st.text(st.characters(exclude_categories=[])))
-def test_whatever_is_typed_becomes_few_short_words_that_can_be_sent(q: str) -> None:
+def test_search_words_limits_count_and_length_for_any_input(q: str) -> None:
     assert len(search_words(q)) <= MAX_WORDS
     for word in search_words(q):
         assert 0 < len(word) <= MAX_WORD_CHARS
         assert "\0" not in word.encode().decode()
 
 
-async def test_every_word_must_begin_a_word_of_the_text(database: Database) -> None:
+async def test_every_search_word_matches_a_word_prefix(database: Database) -> None:
     await create_discussion(
         database, "tenant_anna", "A round table has no head.", "Everyone can see everyone."
     )
@@ -110,13 +110,13 @@ async def test_every_word_must_begin_a_word_of_the_text(database: Database) -> N
     assert await search_texts(database, "able") == []
 
 
-async def test_titles_are_searched_by_themselves(database: Database) -> None:
+async def test_titles_are_searched_separately(database: Database) -> None:
     await create_discussion(database, "tenant_anna", "nothing", title="On tables")
     assert await search_texts(database, "table", discussion) == ["On tables"]
     assert await search_texts(database, "nothing", discussion) == []
 
 
-async def test_what_is_changed_or_gone_is_not_found_by_its_old_words(database: Database) -> None:
+async def test_changed_or_deleted_text_is_not_found(database: Database) -> None:
     kept = await create_discussion(database, title="chairs")
     gone = await create_discussion(database, title="chairs too")
     async with database.write() as connection:
@@ -126,7 +126,7 @@ async def test_what_is_changed_or_gone_is_not_found_by_its_old_words(database: D
     assert await search_texts(database, "stools", discussion) == ["stools"]
 
 
-async def test_a_blank_search_finds_everything_and_one_of_marks_nothing(database: Database) -> None:
+async def test_blank_search_matches_everything_and_punctuation_matches_nothing(database: Database) -> None:
     await create_discussion(database, "tenant_anna", "one", "two")
     assert await search_texts(database, " \t") == ["one", "two"]
     assert await search_texts(database, "\0") == ["one", "two"]
@@ -161,7 +161,7 @@ async def test_a_blank_search_finds_everything_and_one_of_marks_nothing(database
         "%_",
     ],
 )
-async def test_odd_searches_are_only_words(database: Database, q: str) -> None:
+async def test_search_treats_query_syntax_as_words(database: Database, q: str) -> None:
     await create_discussion(database, "tenant_anna", "one")
     assert await search_texts(database, q) == []
 
@@ -181,12 +181,12 @@ async def test_odd_searches_are_only_words(database: Database, q: str) -> None:
         (f"id {'a1' * 100}", "a1" * 90),
     ],
 )
-async def test_words_with_marks_in_them_are_found(database: Database, said: str, q: str) -> None:
+async def test_words_with_punctuation_are_found(database: Database, said: str, q: str) -> None:
     await create_discussion(database, "tenant_anna", said, "something else")
     assert await search_texts(database, q) == [said]
 
 
-async def test_who_says_a_word_often_is_more_relevant(database: Database) -> None:
+async def test_rank_matches_prefers_frequent_words(database: Database) -> None:
     long = "chairs and stools and benches and sofas and more besides"
     await create_discussion(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
     found = rank_matches(database, message, "table")
@@ -199,7 +199,7 @@ async def test_who_says_a_word_often_is_more_relevant(database: Database) -> Non
 
 
 @pytest.mark.parametrize("name", ["discussion", "message", "insight"])
-async def test_the_database_searches_by_its_index(database: Database, name: str) -> None:
+async def test_postgres_search_uses_its_index(database: Database, name: str) -> None:
     if not database.is_postgres:
         pytest.skip("a virtual table of SQLite is its index")
     searched = discussion.metadata.tables[name]

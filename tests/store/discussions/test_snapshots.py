@@ -9,9 +9,9 @@ from moot.store.discussions.edits import MessageEdits
 from moot.store.discussions.snapshots import DiscussionSnapshot, DiscussionSnapshots
 from moot.store.schema import message
 from moot.types.discussions import Discussion
-from tests.store.debating import RunWriter, make_instructions, make_turn, prepare_leased_debate
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import WORKER, create_leased_run, create_run, register_workers
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.debates import RunWriter, make_instructions, make_turn, prepare_leased_debate
+from tests.support.runs import WORKER, create_leased_run, create_run, register_workers
 
 MESSAGES = ("Why?", "Because.", "And then?", "Nothing.")
 
@@ -37,16 +37,14 @@ async def edit_message_at(database: Database, discussion: Discussion, position: 
     return (await MessageEdits(database).edit_message(ANNA, discussion.id, turn.id, content)).revised or 0
 
 
-async def test_turns_are_read_some_at_a_time_in_their_order(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_read_turns_returns_ranges_in_order(database: Database, discussion: Discussion) -> None:
     now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
     assert await snapshot_contents(database, now) == list(MESSAGES)
     middle = await DiscussionSnapshots(database).read_turns(now, now.turn_numbers[1:3])
     assert [turn.current.content for turn in middle] == ["Because.", "And then?"]
 
 
-async def test_a_turn_is_read_as_the_version_that_was_current(
+async def test_read_turns_returns_version_current_at_snapshot(
     database: Database, discussion: Discussion
 ) -> None:
     before = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
@@ -60,7 +58,7 @@ async def test_a_turn_is_read_as_the_version_that_was_current(
     assert [one.content for one in turn.other_versions] == ["Why?"]
 
 
-async def test_what_is_said_later_is_no_part_of_it_and_what_is_deleted_is_left_out(
+async def test_snapshot_excludes_later_messages_and_deleted_ones(
     database: Database, discussion: Discussion
 ) -> None:
     now = await DiscussionSnapshots(database).take_snapshot(discussion.id, ())
@@ -70,7 +68,7 @@ async def test_what_is_said_later_is_no_part_of_it_and_what_is_deleted_is_left_o
     assert await snapshot_contents(database, now) == ["Why?", "And then?", "Nothing."]
 
 
-async def test_what_people_are_not_shown_is_no_turn(database: Database, discussion: Discussion) -> None:
+async def test_snapshot_excludes_hidden_messages(database: Database, discussion: Discussion) -> None:
     held = await create_leased_run(database, discussion)
     await RunWriter(database, held).write_records([make_instructions(held, "alpha", "answer", None)])
     assert await snapshot_contents(
@@ -78,7 +76,7 @@ async def test_what_people_are_not_shown_is_no_turn(database: Database, discussi
     ) == list(MESSAGES)
 
 
-async def test_nothing_was_said_where_there_is_nothing(database: Database, discussion: Discussion) -> None:
+async def test_snapshot_of_empty_discussion_is_empty(database: Database, discussion: Discussion) -> None:
     empty = await create_discussion(database)
     assert await DiscussionSnapshots(database).take_snapshot(empty.id, ()) == DiscussionSnapshot(
         empty.id, (), 0
@@ -86,7 +84,7 @@ async def test_nothing_was_said_where_there_is_nothing(database: Database, discu
     assert await DiscussionSnapshots(database).read_turns(DiscussionSnapshot(empty.id, (), 0), ()) == ()
 
 
-async def test_who_speaks_at_the_same_time_is_told_in_the_order_of_the_seats(database: Database) -> None:
+async def test_simultaneous_turns_follow_participant_order(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     spoke = [
         ("gamma", "initial"),

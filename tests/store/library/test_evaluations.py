@@ -15,8 +15,8 @@ from moot.store.schema import persona as personas_table
 from moot.types.errors import Conflict, NotFound
 from moot.types.evaluations import AppliedImprovement, Evaluation
 from moot.types.personas import PersonaChange, PersonaDraft
-from tests.store.people import ANNA, BERT, create_discussion
-from tests.store.running import OTHER_WORKER, WORKER, make_answer, prepare_leased_run
+from tests.support.accounts import ANNA, BERT, create_discussion
+from tests.support.runs import OTHER_WORKER, WORKER, make_answer, prepare_leased_run
 from tests.types.test_evaluations import make_evaluation, make_round
 
 
@@ -30,7 +30,7 @@ async def add_evaluation_of_answer(database: Database, *verdicts: bool) -> Evalu
     return new
 
 
-async def test_a_trial_is_read_as_it_was_kept(database: Database) -> None:
+async def test_evaluation_round_trips_and_lists_newest_first(database: Database) -> None:
     new = await add_evaluation_of_answer(database, True, False)
     trials = Evaluations(database)
     assert await trials.get_evaluation(ANNA, new.id) == new
@@ -39,7 +39,7 @@ async def test_a_trial_is_read_as_it_was_kept(database: Database) -> None:
     assert await trials.list_evaluations(ANNA, new.message) == (newer, new)
 
 
-async def test_anothers_is_not_there(database: Database) -> None:
+async def test_other_tenant_cannot_access_evaluation(database: Database) -> None:
     new = await add_evaluation_of_answer(database, True)
     trials = Evaluations(database)
     for doing in (
@@ -52,7 +52,7 @@ async def test_anothers_is_not_there(database: Database) -> None:
     assert await trials.list_evaluations(BERT, new.message) == ()
 
 
-async def test_a_round_is_there_at_once_and_better_only_if_it_is(database: Database) -> None:
+async def test_add_round_stores_it_and_marks_only_better_rounds(database: Database) -> None:
     new = await add_evaluation_of_answer(database, True, False)
     trials = Evaluations(database)
     await trials.acquire_evaluation(ANNA, new.id, WORKER)
@@ -62,7 +62,7 @@ async def test_a_round_is_there_at_once_and_better_only_if_it_is(database: Datab
     assert await trials.get_evaluation(ANNA, new.id) == now
 
 
-async def test_one_holds_it_at_a_time(database: Database) -> None:
+async def test_acquire_evaluation_allows_one_worker_at_a_time(database: Database) -> None:
     new = await add_evaluation_of_answer(database, False)
     trials = Evaluations(database)
     await trials.acquire_evaluation(ANNA, new.id, WORKER)
@@ -78,7 +78,7 @@ async def test_one_holds_it_at_a_time(database: Database) -> None:
     assert await trials.acquire_evaluation(ANNA, new.id, OTHER_WORKER) == new
 
 
-async def test_of_many_who_want_to_hold_it_one_does(database: Database) -> None:
+async def test_concurrent_acquire_evaluation_succeeds_once(database: Database) -> None:
     new = await add_evaluation_of_answer(database, False)
     came = await asyncio.gather(
         *(Evaluations(database).acquire_evaluation(ANNA, new.id, who) for who in (WORKER, OTHER_WORKER)),
@@ -87,7 +87,7 @@ async def test_of_many_who_want_to_hold_it_one_does(database: Database) -> None:
     assert sorted(isinstance(one, Evaluation) for one in came) == [False, True]
 
 
-async def test_it_goes_with_its_answer(database: Database) -> None:
+async def test_evaluation_is_deleted_with_its_message(database: Database) -> None:
     new = await add_evaluation_of_answer(database, False)
     await Evaluations(database).acquire_evaluation(ANNA, new.id, WORKER)
     async with database.write() as connection:
@@ -121,7 +121,7 @@ async def count_personas(database: Database) -> int:
         return int((await connection.execute(select(func.count()).select_from(personas_table))).scalar_one())
 
 
-async def test_accepting_at_the_same_time_makes_one_persona(database: Database) -> None:
+async def test_concurrent_apply_improvement_creates_one_persona(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     accepted = await asyncio.gather(
         *(
@@ -136,7 +136,7 @@ async def test_accepting_at_the_same_time_makes_one_persona(database: Database) 
     assert (await discussion_and_persona(database, trial))[1] == accepted[0].acceptance.persona  # type: ignore[union-attr]
 
 
-async def test_nothing_is_left_behind_where_it_cannot_be_accepted(database: Database) -> None:
+async def test_rejected_apply_improvement_stores_nothing(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     with pytest.raises(Conflict, match="another part"):
         await AppliedImprovements(database, WORKER).apply_improvement(
@@ -149,7 +149,7 @@ async def test_nothing_is_left_behind_where_it_cannot_be_accepted(database: Data
         )
 
 
-async def test_it_waits_for_whoever_improves_it(database: Database) -> None:
+async def test_apply_improvement_is_rejected_while_being_improved(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     await Evaluations(database).acquire_evaluation(ANNA, trial.id, OTHER_WORKER)
     with pytest.raises(Conflict, match="being improved"):
@@ -158,7 +158,7 @@ async def test_it_waits_for_whoever_improves_it(database: Database) -> None:
         )
 
 
-async def test_a_persona_that_others_play_by_now_outlives_an_undo(database: Database) -> None:
+async def test_undo_improvement_keeps_persona_used_elsewhere(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
     done = (
@@ -172,7 +172,7 @@ async def test_a_persona_that_others_play_by_now_outlives_an_undo(database: Data
     assert await count_personas(database) == 1
 
 
-async def test_a_made_persona_that_was_changed_is_not_undone(database: Database) -> None:
+async def test_undo_improvement_is_rejected_when_new_persona_was_changed(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     acceptances = AppliedImprovements(database, WORKER)
     done = (
@@ -185,7 +185,7 @@ async def test_a_made_persona_that_was_changed_is_not_undone(database: Database)
     assert (await discussion_and_persona(database, trial))[1] == done.persona
 
 
-async def test_anothers_persona_is_never_changed(database: Database) -> None:
+async def test_apply_improvement_rejects_persona_of_other_tenant(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     theirs = await Personas(database, ()).create_persona(
         BERT, PersonaDraft(name="Bo", description="You count.")
@@ -196,7 +196,7 @@ async def test_anothers_persona_is_never_changed(database: Database) -> None:
     assert await Personas(database, ()).get_persona(BERT, theirs.id) == theirs
 
 
-async def test_what_was_accepted_is_not_improved_any_more(database: Database) -> None:
+async def test_acquire_evaluation_is_rejected_while_improvement_is_applied(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
     await AppliedImprovements(database, WORKER).apply_improvement(
         ANNA, trial.id, APPLIED_WITH_NEW_PERSONA, NEW_PERSONA

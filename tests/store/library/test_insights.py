@@ -8,8 +8,8 @@ from moot.store.library.insights import Insights
 from moot.store.library.projects import Projects
 from moot.types.errors import NotFound, UsageError
 from moot.types.projects import Project, ProjectDraft
-from tests.store.finding import make_insight
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.insights import make_insight
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def sample_project(insights: Insights, database: Database) -> Project:
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
-async def test_an_export_is_kept_with_its_discussion(
+async def test_save_export_stores_insights_and_discussion_summary(
     insights: Insights, sample_project: Project, database: Database
 ) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
@@ -40,7 +40,7 @@ async def test_an_export_is_kept_with_its_discussion(
     assert stored.updated_at == about.updated_at
 
 
-async def test_exporting_again_replaces(insights: Insights, database: Database) -> None:
+async def test_save_export_replaces_previous_insights(insights: Insights, database: Database) -> None:
     about, other = (
         await create_discussion(database, ANNA, "Hello"),
         await create_discussion(database, ANNA, "Hello"),
@@ -52,14 +52,14 @@ async def test_exporting_again_replaces(insights: Insights, database: Database) 
     assert [one.title for one in await insights.discussion_insights(ANNA, other.id)] == ["Other"]
 
 
-async def test_two_exports_at_once_do_not_double(insights: Insights, database: Database) -> None:
+async def test_concurrent_exports_do_not_duplicate_insights(insights: Insights, database: Database) -> None:
     about = await create_discussion(database, ANNA, "Hello")
     exports = ([make_insight(f"{n}a"), make_insight(f"{n}b")] for n in range(4))
     await asyncio.gather(*(insights.save_export(ANNA, about.id, "We met.", 0.8, found) for found in exports))
     assert len(await insights.discussion_insights(ANNA, about.id)) == 2
 
 
-async def test_an_export_is_kept_whole_or_not_at_all(insights: Insights, database: Database) -> None:
+async def test_save_export_is_atomic(insights: Insights, database: Database) -> None:
     about = await create_discussion(database, ANNA, "Hello")
     await insights.save_export(ANNA, about.id, "We met.", 0.8, [make_insight("Kept")])
     twice = make_insight("Twice")
@@ -69,7 +69,7 @@ async def test_an_export_is_kept_whole_or_not_at_all(insights: Insights, databas
     assert (await Discussions(database).get_discussion(ANNA, about.id)).summary == "We met."
 
 
-async def test_insights_are_their_tenants(
+async def test_insights_belong_to_their_tenant(
     insights: Insights, sample_project: Project, database: Database
 ) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
@@ -84,7 +84,7 @@ async def test_insights_are_their_tenants(
     assert (await insights.project_insights(ANNA, sample_project.id)).insights == (kept,)
 
 
-async def test_pages_of_a_project_are_newest_first(
+async def test_project_insights_are_paged_newest_first(
     insights: Insights, sample_project: Project, database: Database
 ) -> None:
     for name in ("a", "b", "c"):
@@ -104,12 +104,14 @@ async def test_pages_of_a_project_are_newest_first(
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1" * 19, "\0"])
-async def test_a_strange_cursor_is_refused(insights: Insights, sample_project: Project, cursor: str) -> None:
+async def test_project_insights_rejects_invalid_cursor(
+    insights: Insights, sample_project: Project, cursor: str
+) -> None:
     with pytest.raises(UsageError, match="cursor"):
         await insights.project_insights(ANNA, sample_project.id, cursor=cursor)
 
 
-async def test_words_are_found_in_title_detail_and_suggestion(
+async def test_score_by_words_searches_title_detail_and_suggestion(
     insights: Insights, sample_project: Project, database: Database
 ) -> None:
     about = await create_discussion(database, ANNA, "Hello", project=sample_project.id)

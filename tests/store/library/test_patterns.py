@@ -10,7 +10,7 @@ from moot.store.schema import consolidation
 from moot.types.errors import NotFound
 from moot.types.knowledge import ExtractedPattern
 from moot.types.projects import Project, ProjectDraft
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 PAIN_PATTERN = ExtractedPattern(
     kind="pain",
@@ -43,7 +43,7 @@ async def sample_project(consolidations: Consolidations, database: Database) -> 
     return await Projects(database).create_project(ANNA, ProjectDraft(name="Moot"))
 
 
-async def test_patterns_are_kept_most_frequent_first_and_only_pains_are_severe(
+async def test_patterns_are_sorted_by_frequency_and_only_pains_have_severity(
     consolidations: Consolidations, sample_project: Project
 ) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
@@ -61,7 +61,7 @@ async def test_patterns_are_kept_most_frequent_first_and_only_pains_are_severe(
     assert await consolidations.newest_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_what_failed_or_runs_does_not_count(
+async def test_failed_or_running_consolidation_is_not_newest_completed(
     consolidations: Consolidations, sample_project: Project
 ) -> None:
     assert await consolidations.newest_consolidation(ANNA, sample_project.id) is None
@@ -82,7 +82,7 @@ async def test_what_failed_or_runs_does_not_count(
     assert await consolidations.newest_completed_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_one_that_a_dead_process_left_has_failed(
+async def test_abandoned_consolidation_has_failed(
     consolidations: Consolidations, sample_project: Project, database: Database
 ) -> None:
     left = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
@@ -95,7 +95,7 @@ async def test_one_that_a_dead_process_left_has_failed(
     assert "start it again" in (found.fault or "")
 
 
-async def test_what_is_completed_fails_no_more(
+async def test_completed_consolidation_cannot_fail(
     consolidations: Consolidations, sample_project: Project
 ) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
@@ -105,7 +105,9 @@ async def test_what_is_completed_fails_no_more(
     assert await consolidations.newest_consolidation(ANNA, sample_project.id) == done
 
 
-async def test_they_are_their_tenants(consolidations: Consolidations, sample_project: Project) -> None:
+async def test_consolidations_belong_to_their_tenant(
+    consolidations: Consolidations, sample_project: Project
+) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     with pytest.raises(NotFound):
         await consolidations.start_consolidation(BERT, sample_project.id, "scripted/echo")
@@ -117,7 +119,7 @@ async def test_they_are_their_tenants(consolidations: Consolidations, sample_pro
     assert await consolidations.newest_consolidation(ANNA, sample_project.id) == started
 
 
-async def test_a_project_that_went_away_meanwhile_takes_its_consolidation_along(
+async def test_complete_consolidation_is_rejected_when_project_was_deleted(
     consolidations: Consolidations, sample_project: Project, database: Database
 ) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")

@@ -8,7 +8,7 @@ from moot.store.library.personas import Personas
 from moot.store.schema import persona_use
 from moot.types.errors import Forbidden, NotFound, UsageError
 from moot.types.personas import Persona, PersonaChange, PersonaDraft
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 SCEPTIC = Persona(
     id="shipped_sceptic",
@@ -33,7 +33,7 @@ async def personas(database: Database) -> Personas:
     return Personas(database, [SCEPTIC])
 
 
-async def test_a_persona_is_kept_as_it_was_made(personas: Personas) -> None:
+async def test_created_persona_round_trips(personas: Personas) -> None:
     draft = PersonaDraft(name="Cook", description="Cooks.", traits=("warm", "quick"), colour="#ffffff")
     made = await personas.create_persona(ANNA, draft)
     assert made.id.startswith("persona_")
@@ -47,7 +47,7 @@ async def test_a_persona_is_kept_as_it_was_made(personas: Personas) -> None:
     assert await personas.get_persona(ANNA, made.id) == made
 
 
-async def test_everybody_has_the_shipped_ones_and_only_their_own_besides(personas: Personas) -> None:
+async def test_shipped_personas_are_shared_and_own_personas_are_private(personas: Personas) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     assert await personas.get_persona(BERT, "shipped_sceptic") == SCEPTIC
     assert [one.id for one in (await personas.list_personas(BERT)).personas] == ["shipped_sceptic"]
@@ -62,7 +62,7 @@ async def test_everybody_has_the_shipped_ones_and_only_their_own_besides(persona
     assert await personas.get_persona(ANNA, made.id) == made
 
 
-async def test_pages_hold_everyone_once(personas: Personas) -> None:
+async def test_pages_list_every_persona_once(personas: Personas) -> None:
     for number in range(4):
         await personas.create_persona(ANNA, PersonaDraft(name=f"Cook {number}", description="Cooks."))
     seen: list[str] = []
@@ -79,7 +79,7 @@ async def test_pages_hold_everyone_once(personas: Personas) -> None:
     assert seen == sorted(set(seen), reverse=True)
 
 
-async def test_a_change_leaves_the_rest_as_it_was(personas: Personas) -> None:
+async def test_update_persona_keeps_other_fields(personas: Personas) -> None:
     made = await personas.create_persona(
         ANNA, PersonaDraft(name="Cook", description="Cooks.", traits=("warm",))
     )
@@ -88,21 +88,21 @@ async def test_a_change_leaves_the_rest_as_it_was(personas: Personas) -> None:
     assert await personas.update_persona(ANNA, made.id, PersonaChange()) == changed
 
 
-async def test_a_persona_never_becomes_nobody(personas: Personas) -> None:
+async def test_update_persona_rejects_empty_persona(personas: Personas) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     with pytest.raises(UsageError, match="keep one"):
         await personas.update_persona(ANNA, made.id, PersonaChange(description=" "))
     assert await personas.get_persona(ANNA, made.id) == made
 
 
-async def test_shipped_ones_stay_as_they_are(personas: Personas) -> None:
+async def test_shipped_personas_are_read_only(personas: Personas) -> None:
     with pytest.raises(Forbidden, match="make a copy"):
         await personas.update_persona(ANNA, "shipped_sceptic", PersonaChange(name="Believer"))
     with pytest.raises(Forbidden, match="make a copy"):
         await personas.delete_persona(ANNA, "shipped_sceptic")
 
 
-async def test_uses_are_counted_for_each_tenant(personas: Personas) -> None:
+async def test_count_use_counts_per_tenant(personas: Personas) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     for completed in (True, True, False, True):
         await personas.count_use(ANNA, made.id, completed=completed)
@@ -115,13 +115,13 @@ async def test_uses_are_counted_for_each_tenant(personas: Personas) -> None:
     assert await personas.get_persona(BERT, "shipped_sceptic") == SCEPTIC
 
 
-async def test_uses_that_end_at_the_same_time_are_all_counted(personas: Personas) -> None:
+async def test_concurrent_uses_are_all_counted(personas: Personas) -> None:
     await asyncio.gather(*(personas.count_use(ANNA, "shipped_sceptic", completed=True) for _ in range(20)))
     sceptic = await personas.get_persona(ANNA, "shipped_sceptic")
     assert (sceptic.uses, sceptic.level) == (20, 3)
 
 
-async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas, database: Database) -> None:
+async def test_delete_persona_removes_its_use_counts(personas: Personas, database: Database) -> None:
     made = await personas.create_persona(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     await personas.count_use(ANNA, made.id, completed=True)
     await personas.delete_persona(ANNA, made.id)
@@ -133,7 +133,7 @@ async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas, datab
         await personas.delete_persona(ANNA, made.id)
 
 
-async def test_names_are_those_of_ones_own_and_of_the_shipped_ones(personas: Personas) -> None:
+async def test_persona_names_lists_own_and_shipped_personas(personas: Personas) -> None:
     for owner, name in ((ANNA, "Cook"), (ANNA, "Smith"), (BERT, "Baker")):
         await personas.create_persona(owner, PersonaDraft(name=name, description="Works."))
     assert await personas.persona_names(ANNA) == ["Smith", "Cook", "Sceptic"]

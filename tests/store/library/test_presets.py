@@ -11,7 +11,7 @@ from moot.types.modes import AdvisorOptions, DirectedOptions
 from moot.types.participants import Participant, make_participants
 from moot.types.presets import Preset
 from moot.types.primitives import new_id
-from tests.store.people import ANNA, BERT, create_accounts
+from tests.support.accounts import ANNA, BERT, create_accounts
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def add_sample_preset(presets: Presets, name: str = "Two", owner: str = AN
     return new
 
 
-async def test_a_line_up_is_kept_as_it_is_changed_and_deleted(presets: Presets) -> None:
+async def test_preset_round_trips_through_update_and_delete(presets: Presets) -> None:
     two = await add_sample_preset(presets)
     assert await presets.get_preset(ANNA, two.id) == two
     after = replace(two, name="One", participants=two.participants[:1], debate=None, clerk=None)
@@ -51,7 +51,7 @@ async def test_a_line_up_is_kept_as_it_is_changed_and_deleted(presets: Presets) 
         await presets.get_preset(ANNA, two.id)
 
 
-async def test_line_ups_come_newest_first_and_a_page_at_a_time(presets: Presets) -> None:
+async def test_presets_are_paged_newest_first(presets: Presets) -> None:
     made = sorted([(await add_sample_preset(presets, str(number))).id for number in range(3)], reverse=True)
     await add_sample_preset(presets, owner=BERT)
     first = await presets.list_presets(ANNA, limit=2)
@@ -60,7 +60,7 @@ async def test_line_ups_come_newest_first_and_a_page_at_a_time(presets: Presets)
     assert second.next is None
 
 
-async def test_what_was_changed_meanwhile_is_not_changed_over_it(presets: Presets) -> None:
+async def test_update_preset_rejects_stale_version(presets: Presets) -> None:
     two = await add_sample_preset(presets)
     await presets.update_preset(ANNA, two, replace(two, rounds=5))
     with pytest.raises(Conflict, match="load it again"):
@@ -68,7 +68,7 @@ async def test_what_was_changed_meanwhile_is_not_changed_over_it(presets: Preset
     assert await presets.get_preset(ANNA, two.id) == replace(two, rounds=5)
 
 
-async def test_a_line_up_is_its_tenants(presets: Presets) -> None:
+async def test_preset_belongs_to_its_tenant(presets: Presets) -> None:
     two = await add_sample_preset(presets)
     for forbidden in (
         presets.get_preset(BERT, two.id),
@@ -81,7 +81,7 @@ async def test_a_line_up_is_its_tenants(presets: Presets) -> None:
     assert await presets.get_preset(ANNA, two.id) == two
 
 
-async def test_a_line_up_is_found_by_its_name_or_its_id_and_by_its_tenant_alone(presets: Presets) -> None:
+async def test_find_preset_matches_name_or_id_of_own_tenant(presets: Presets) -> None:
     made = [await add_sample_preset(presets, "Twice") for _ in range(2)]
     assert await presets.find_preset(ANNA, "Twice") == max(made, key=lambda one: one.id)
     assert [await presets.find_preset(ANNA, one.id) for one in made] == made

@@ -7,7 +7,7 @@ from moot.store.library.projects import Projects
 from moot.types.errors import NotFound
 from moot.types.knowledge import ExtractedPattern
 from moot.types.projects import PostChange, PostDraft, Project, ProjectChange, ProjectDraft
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
 
 @pytest.fixture
@@ -34,7 +34,9 @@ def make_found_pattern(title: str, frequency: int) -> ExtractedPattern:
     )
 
 
-async def test_a_project_is_kept_changed_and_deleted(projects: Projects, sample_project: Project) -> None:
+async def test_project_round_trips_through_update_and_delete(
+    projects: Projects, sample_project: Project
+) -> None:
     assert sample_project.id.startswith("project_")
     assert await projects.get_project(ANNA, sample_project.id) == sample_project
     changed = await projects.update_project(ANNA, sample_project.id, ProjectChange(description=""))
@@ -45,7 +47,7 @@ async def test_a_project_is_kept_changed_and_deleted(projects: Projects, sample_
         await projects.get_project(ANNA, sample_project.id)
 
 
-async def test_a_project_is_its_tenants(projects: Projects, sample_project: Project) -> None:
+async def test_project_belongs_to_its_tenant(projects: Projects, sample_project: Project) -> None:
     post = await projects.add_post(ANNA, sample_project.id, PostDraft(title="News"))
     other = await projects.create_project(BERT, ProjectDraft(name="Other"))
     for forbidden in (
@@ -66,7 +68,7 @@ async def test_a_project_is_its_tenants(projects: Projects, sample_project: Proj
     assert (await projects.list_posts(ANNA, sample_project.id)).posts == (post,)
 
 
-async def test_pages_are_newest_first(projects: Projects) -> None:
+async def test_projects_are_paged_newest_first(projects: Projects) -> None:
     made = [(await projects.create_project(ANNA, ProjectDraft(name=f"P{n}"))).id for n in range(3)]
     newest = sorted(made, reverse=True)
     first = await projects.list_projects(ANNA, limit=2)
@@ -76,7 +78,7 @@ async def test_pages_are_newest_first(projects: Projects) -> None:
     assert rest.next is None
 
 
-async def test_posts_are_drafts_until_they_are_published(projects: Projects, sample_project: Project) -> None:
+async def test_post_is_a_draft_until_published(projects: Projects, sample_project: Project) -> None:
     draft = await projects.add_post(ANNA, sample_project.id, PostDraft(title="News", excerpt="Soon."))
     assert draft.published_at is None
     published = await projects.update_post(ANNA, sample_project.id, draft.id, PostChange(published=True))
@@ -92,7 +94,7 @@ async def test_posts_are_drafts_until_they_are_published(projects: Projects, sam
     assert (await projects.list_posts(ANNA, sample_project.id)).posts == ()
 
 
-async def test_posts_come_in_pages(projects: Projects, sample_project: Project) -> None:
+async def test_posts_are_paged_newest_first(projects: Projects, sample_project: Project) -> None:
     made = [(await projects.add_post(ANNA, sample_project.id, PostDraft(title=f"P{n}"))).id for n in range(3)]
     first = await projects.list_posts(ANNA, sample_project.id, limit=2)
     rest = await projects.list_posts(ANNA, sample_project.id, limit=2, cursor=first.next)
@@ -100,7 +102,7 @@ async def test_posts_come_in_pages(projects: Projects, sample_project: Project) 
     assert rest.next is None
 
 
-async def test_discussions_outlive_their_project(
+async def test_discussions_survive_deletion_of_their_project(
     projects: Projects, sample_project: Project, database: Database
 ) -> None:
     kept = await create_discussion(database, ANNA, "Hello", project=sample_project.id)
@@ -109,7 +111,7 @@ async def test_discussions_outlive_their_project(
     assert (await Discussions(database).get_discussion(ANNA, kept.id)).project is None
 
 
-async def test_only_the_five_newest_published_posts_are_told(
+async def test_project_facts_include_five_newest_published_posts(
     projects: Projects, sample_project: Project
 ) -> None:
     for number in range(7):
@@ -120,7 +122,7 @@ async def test_only_the_five_newest_published_posts_are_told(
     assert [post.title for post in facts.posts] == ["P6", "P5", "P4", "P3", "P2"]
 
 
-async def test_ten_patterns_of_the_newest_completed_consolidation_are_told(
+async def test_project_facts_include_ten_patterns_of_newest_completed_consolidation(
     projects: Projects, sample_project: Project, database: Database
 ) -> None:
     consolidations = Consolidations(database)

@@ -11,7 +11,7 @@ from moot.store.schema import message as messages
 from moot.types.billing import Charge, Payer
 from moot.types.chunks import Usage
 from moot.types.knowledge import DiscussionSummary
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
 
 CHARGE = Charge(purpose="recap", model="a/b", usage=Usage(1, 2), cost=0.5)
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1", run="run_1")
@@ -25,7 +25,7 @@ async def make_summary(database: Database) -> DiscussionSummary:
     )
 
 
-async def test_the_newest_counts_and_older_ones_stay(database: Database) -> None:
+async def test_newest_summary_is_returned_and_older_ones_are_kept(database: Database) -> None:
     old = await make_summary(database)
     new = replace(old, id="recap_2", created_at=2.0)
     recaps = DiscussionSummaries(database)
@@ -39,14 +39,14 @@ async def test_the_newest_counts_and_older_ones_stay(database: Database) -> None
     }
 
 
-async def test_it_is_paid_with_being_kept(database: Database) -> None:
+async def test_save_summary_records_its_charge(database: Database) -> None:
     await DiscussionSummaries(database).save_summary(PAYER, await make_summary(database), CHARGE)
     async with database.read() as connection:
         (row,) = await connection.execute(select(charges))
     assert (row.purpose, row.run, row.cost) == ("recap", "run_1", 0.5)
 
 
-async def test_anothers_is_not_there(database: Database) -> None:
+async def test_other_tenant_cannot_access_summary(database: Database) -> None:
     new = await make_summary(database)
     await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
     assert await DiscussionSummaries(database).newest_summary(BERT, new.discussion) is None
@@ -54,14 +54,14 @@ async def test_anothers_is_not_there(database: Database) -> None:
     assert await DiscussionSummaries(database).find_by_title(BERT, lambda _: True) == []
 
 
-async def test_it_goes_with_its_discussion(database: Database) -> None:
+async def test_summary_is_deleted_with_its_discussion(database: Database) -> None:
     new = await make_summary(database)
     await DiscussionSummaries(database).save_summary(PAYER, new, CHARGE)
     await Discussions(database).delete_discussion(ANNA, new.discussion)
     assert await DiscussionSummaries(database).summaries_by_ids(ANNA, [new.id]) == {}
 
 
-async def test_discussions_are_found_by_title_the_newest_first(database: Database) -> None:
+async def test_find_by_title_returns_newest_first(database: Database) -> None:
     await create_accounts(database)
     old, _, new = [await create_discussion(database, title=title) for title in ("Tables", "Chairs", "tables")]
     fits = "tables".__eq__
@@ -71,7 +71,7 @@ async def test_discussions_are_found_by_title_the_newest_first(database: Databas
     ]
 
 
-async def test_only_what_everybody_could_hear_is_counted(database: Database) -> None:
+async def test_count_public_messages_ignores_hidden_private_failed_and_empty(database: Database) -> None:
     await create_accounts(database)
     about = await create_discussion(database, ANNA, "One", "two", "three", "four", "five", "six")
     unheard: list[dict[str, Any]] = [

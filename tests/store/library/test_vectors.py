@@ -5,8 +5,8 @@ from moot.store.library.insights import Insights, InsightVectors
 from moot.store.library.projects import Projects
 from moot.types.knowledge import Insight
 from moot.types.projects import Project, ProjectDraft
-from tests.store.finding import make_insight
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.insights import make_insight
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ async def stored_insights(sample_project: Project, database: Database) -> tuple[
     )
 
 
-async def test_vectors_are_those_of_one_model(
+async def test_vectors_are_stored_per_model(
     vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
     a, b = stored_insights
@@ -41,13 +41,13 @@ async def test_vectors_are_those_of_one_model(
     assert await vectors.insights_without_vectors(ANNA, sample_project.id, "other", 10) == (b,)
 
 
-async def test_only_so_many_are_asked_for_at_a_time(
+async def test_insights_without_vectors_respects_limit(
     vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
     assert await vectors.insights_without_vectors(ANNA, sample_project.id, "one", 1) == (stored_insights[1],)
 
 
-async def test_a_vector_that_is_there_stays_and_one_without_an_insight_is_dropped(
+async def test_add_vectors_keeps_existing_vector_and_ignores_unknown_insight(
     vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
     await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})
@@ -55,7 +55,7 @@ async def test_a_vector_that_is_there_stays_and_one_without_an_insight_is_droppe
     assert await vectors.project_vectors(ANNA, sample_project.id, "one") == {stored_insights[0].id: b"\1"}
 
 
-async def test_a_vector_goes_with_its_insight(
+async def test_vector_is_deleted_with_its_insight(
     vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...], database: Database
 ) -> None:
     await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})
@@ -63,7 +63,7 @@ async def test_a_vector_goes_with_its_insight(
     assert await vectors.project_vectors(ANNA, sample_project.id, "one") == {}
 
 
-async def test_vectors_are_their_tenants(
+async def test_vectors_belong_to_their_tenant(
     vectors: InsightVectors, sample_project: Project, stored_insights: tuple[Insight, ...]
 ) -> None:
     await vectors.add_vectors("one", {stored_insights[0].id: b"\1"})

@@ -6,8 +6,8 @@ from moot.store.runs.approvals import Approvals, RequestedCall
 from moot.store.runs.runs import Runs
 from moot.types.accounts import Caller
 from moot.types.errors import Conflict, NotFound
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import WORKER, create_run, make_requested_call, register_workers
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import WORKER, create_run, make_requested_call, register_workers
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 OTHER_CALLER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
@@ -21,7 +21,7 @@ async def call(database: Database) -> RequestedCall:
     return make_requested_call(run)
 
 
-async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(
+async def test_resolve_approval_accepts_one_decision_and_notifies(
     database: Database, call: RequestedCall
 ) -> None:
     permissions = Approvals(database)
@@ -36,7 +36,7 @@ async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(
         await permissions.resolve_approval(CALLER, call.run, "call_1", "refuse")
 
 
-async def test_nobody_answers_for_another_tenant_or_to_what_nobody_asked(
+async def test_resolve_approval_rejects_other_tenant_and_unknown_call(
     database: Database, call: RequestedCall
 ) -> None:
     permissions = Approvals(database)
@@ -51,7 +51,7 @@ async def test_nobody_answers_for_another_tenant_or_to_what_nobody_asked(
     assert (await Runs(database).pending_commands(call.run)).approval_decisions == {}
 
 
-async def test_always_is_for_the_rest_of_the_discussion_and_for_that_tool(
+async def test_always_decision_covers_that_tool_in_that_discussion(
     database: Database, call: RequestedCall
 ) -> None:
     permissions = Approvals(database)
@@ -63,7 +63,7 @@ async def test_always_is_for_the_rest_of_the_discussion_and_for_that_tool(
     assert not await permissions.is_always_allowed("dis_other", call.tool)
 
 
-async def test_what_was_withdrawn_is_not_answered_any_more(database: Database, call: RequestedCall) -> None:
+async def test_withdrawn_request_cannot_be_resolved(database: Database, call: RequestedCall) -> None:
     permissions = Approvals(database)
     await permissions.request_approval(call)
     await permissions.request_approval(replace(call, id="call_2"))
@@ -74,7 +74,7 @@ async def test_what_was_withdrawn_is_not_answered_any_more(database: Database, c
             await permissions.resolve_approval(CALLER, call.run, id, "allow")
 
 
-async def test_a_call_that_began_is_known_to_the_next_attempt_at_its_turn_only(
+async def test_started_call_is_known_to_later_attempts_of_same_turn(
     database: Database, call: RequestedCall
 ) -> None:
     permissions = Approvals(database)

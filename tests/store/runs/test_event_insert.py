@@ -23,10 +23,10 @@ from moot.store.runs.runs import RunLease
 from moot.types.errors import DatabaseUnavailable
 from moot.types.participants import make_participants
 from moot.types.run_plan import RunPlan
-from tests.databases import open_migrated_database
-from tests.store.people import create_discussion
-from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, prepare_leased_run
 from tests.store.test_database import lock_sqlite_file
+from tests.support.accounts import create_discussion
+from tests.support.databases import open_migrated_database
+from tests.support.runs import OTHER_WORKER, create_leased_run, lease_run, prepare_leased_run
 
 InsertFunction = Callable[[Database, Sequence[EventLogEntry]], Awaitable[set[str]]]
 
@@ -41,7 +41,7 @@ async def insert_in_transaction(database: Database, entries: Sequence[EventLogEn
 
 
 @pytest.mark.parametrize("way", [insert_events, insert_in_transaction])
-async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
+async def test_insert_events_writes_only_leased_runs_and_only_once(
     database: Database, way: InsertFunction
 ) -> None:
     lost, mine = (
@@ -58,14 +58,14 @@ async def test_27_28_only_of_runs_that_are_ours_something_is_added_and_once(
     assert await EventLog(database).read_events(mine.run, 0) == [(1, words), (2, "b")]
 
 
-async def test_many_may_add_at_once(database: Database) -> None:
+async def test_concurrent_inserts_are_all_written(database: Database) -> None:
     run = await prepare_leased_run(database)
     batches = [[make_entry(run, n, str(n))] for n in range(1, 21)]
     assert await asyncio.gather(*(insert_events(database, batch) for batch in batches)) == [{run.run}] * 20
     assert await EventLog(database).read_events(run.run, 0) == [(n, str(n)) for n in range(1, 21)]
 
 
-async def test_29_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
+async def test_log_connection_reconnects_after_it_breaks(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         run = await prepare_leased_run(database)
         await insert_events(database, [make_entry(run, 1, "a")])
@@ -83,7 +83,7 @@ async def test_29_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
         assert await EventLog(database).read_events(run.run, 0) == [(1, "a"), (2, "b")]
 
 
-async def test_30_a_file_that_somebody_holds_is_busy_and_nothing_is_left_half_done(
+async def test_insert_events_is_rejected_while_sqlite_file_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
@@ -95,7 +95,7 @@ async def test_30_a_file_that_somebody_holds_is_busy_and_nothing_is_left_half_do
         assert await EventLog(database).read_events(run.run, 0) == [(1, "a")]
 
 
-async def test_a_statement_that_is_wrong_rolls_back(database: Database) -> None:
+async def test_invalid_statement_is_rolled_back(database: Database) -> None:
     run = await prepare_leased_run(database)
     with pytest.raises(Exception, match=r"(?i)null|str"):
         await insert_events(database, [make_entry(run, 1, "a", None)])  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ BATCHES = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size
 
 
 @given(ends=BATCHES)
-def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[tuple[int, int]]) -> None:
+def test_signals_name_last_seq_of_every_run_and_stay_short(ends: list[tuple[int, int]]) -> None:
     entries = [
         EventLogEntry(replace(LEASE, run=f"run_{n:026}"), first, ["x"] * count)
         for n, (first, count) in enumerate(ends)
@@ -122,7 +122,7 @@ def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[
     assert not any(list(decode_signal("us", signal)) for signal in told)
 
 
-async def test_29_a_connection_on_which_something_went_wrong_is_not_used_again(tmp_path: Path) -> None:
+async def test_log_connection_is_replaced_after_an_error(tmp_path: Path) -> None:
     async with open_migrated_database("postgres", tmp_path) as database:
         async with database.log_connection() as first:
             pass

@@ -19,9 +19,9 @@ from moot.store.runs.runs import RunLease, Runs
 from moot.store.schema import message, run_event
 from moot.types.discussions import Message
 from moot.types.errors import NotFound
-from tests.databases import open_migrated_database
-from tests.store.people import ANNA, BERT, create_discussion
-from tests.store.running import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
+from tests.support.accounts import ANNA, BERT, create_discussion
+from tests.support.databases import open_migrated_database
+from tests.support.runs import OTHER_WORKER, create_leased_run, lease_run, make_answer, prepare_leased_run
 
 
 def make_entry(
@@ -48,7 +48,7 @@ async def count_events_and_messages(database: Database) -> tuple[int, int]:
         return counts[0].scalar_one(), counts[1].scalar_one()
 
 
-async def test_what_is_written_is_read_from_any_number_on(database: Database) -> None:
+async def test_read_events_starts_after_any_seq(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     assert await log.run_progress(ANNA, run.run) == RunProgress(live=True, last_seq=0)
     assert await log.read_events(run.run, 0) == []
@@ -60,7 +60,7 @@ async def test_what_is_written_is_read_from_any_number_on(database: Database) ->
     assert await log.read_events(run.run, 3) == await log.read_events("another run", 0) == []
 
 
-async def test_all_runs_of_a_discussion_stand_as_each_of_them_does(database: Database) -> None:
+async def test_discussion_progress_equals_progress_of_each_run(database: Database) -> None:
     log, first = EventLog(database), await prepare_leased_run(database)
     discussion, another = await create_discussion(database), await create_discussion(database, BERT)
     runs = [await create_leased_run(database, discussion) for _ in range(2)]
@@ -77,7 +77,7 @@ async def test_all_runs_of_a_discussion_stand_as_each_of_them_does(database: Dat
         assert await log.discussion_progress(tenant, id) == {}
 
 
-async def test_a_long_log_is_read_a_page_at_a_time(database: Database) -> None:
+async def test_long_log_is_read_in_pages(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     total = 2 * EVENTS_PER_PAGE + 7
     await log.write_entries([make_entry(run, 1, [str(n) for n in range(1, total + 1)])])
@@ -88,7 +88,7 @@ async def test_a_long_log_is_read_a_page_at_a_time(database: Database) -> None:
     assert read == [(n, str(n)) for n in range(1, total + 1)]
 
 
-async def test_a_batch_that_is_written_twice_is_there_once(database: Database) -> None:
+async def test_batch_written_twice_is_stored_once(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     said = make_answer(run)
     batch = [make_entry(run, 1, ["a", "b"], [said], RunEnding("completed", 5.0))]
@@ -100,7 +100,7 @@ async def test_a_batch_that_is_written_twice_is_there_once(database: Database) -
     assert (ended.status, ended.ended_at) == ("completed", 5.0)
 
 
-async def test_a_finished_turn_is_kept_with_its_events_or_not_at_all(database: Database) -> None:
+async def test_finished_turn_is_stored_with_its_events_or_not_at_all(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     broken = replace(make_answer(run), discussion="none")
     with pytest.raises(Exception, match=r"(?i)foreign key"):
@@ -111,7 +111,7 @@ async def test_a_finished_turn_is_kept_with_its_events_or_not_at_all(database: D
     assert kept == replace(said, number=written.message_numbers[said.id])
 
 
-async def test_27_28_whoever_lost_a_run_writes_nothing_of_it(database: Database) -> None:
+async def test_writer_without_lease_writes_nothing(database: Database) -> None:
     log, old = EventLog(database), await prepare_leased_run(database)
     mine = await create_leased_run(database, await create_discussion(database))
     await log.write_entries([make_entry(old, 1, ["a"])])
@@ -131,7 +131,7 @@ async def test_27_28_whoever_lost_a_run_writes_nothing_of_it(database: Database)
     assert (await log.write_entries([make_entry(new, 2, ["new"])])).stale_runs == frozenset()
 
 
-async def test_28_of_two_owners_who_write_at_once_one_does(database: Database) -> None:
+async def test_concurrent_writers_of_one_run_do_not_both_write(database: Database) -> None:
     log, old = EventLog(database), await prepare_leased_run(database)
     for turn in range(10):
         new, written = await asyncio.gather(
@@ -143,7 +143,7 @@ async def test_28_of_two_owners_who_write_at_once_one_does(database: Database) -
     assert [seq for seq, _ in await log.read_events(old.run, 0)] == list(range(1, old.seq + 1))
 
 
-async def test_37_a_stop_that_races_the_end_leaves_one_final_state(database: Database) -> None:
+async def test_stop_request_racing_the_end_leaves_one_final_status(database: Database) -> None:
     log, runs, first = EventLog(database), Runs(database), await prepare_leased_run(database)
     discussion = await Discussions(database).get_discussion(ANNA, first.discussion)
     for _ in range(8):
@@ -159,7 +159,7 @@ async def test_37_a_stop_that_races_the_end_leaves_one_final_state(database: Dat
         assert (await runs.get_run(ANNA, run.run)).status == "completed"
 
 
-async def test_runs_that_end_in_the_same_discussions_at_once_do_not_lock_each_other_out(
+async def test_concurrent_run_endings_in_same_discussions_do_not_deadlock(
     database: Database,
 ) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
@@ -184,7 +184,7 @@ async def test_runs_that_end_in_the_same_discussions_at_once_do_not_lock_each_ot
         assert all(batch.stale_runs == frozenset() for batch in written)
 
 
-async def test_an_end_moves_its_discussion_to_the_front(database: Database) -> None:
+async def test_run_ending_moves_discussion_to_front(database: Database) -> None:
     run = await prepare_leased_run(database)
     await create_discussion(database, title="Later")
     later = RunEnding("completed", 4_000_000_000.0)
@@ -194,7 +194,7 @@ async def test_an_end_moves_its_discussion_to_the_front(database: Database) -> N
     assert (first.id, first.updated_at) == (run.discussion, later.ended_at)
 
 
-async def test_many_runs_are_written_at_once_whatever_is_said_in_them(database: Database) -> None:
+async def test_many_runs_are_written_at_once_with_any_text(database: Database) -> None:
     run = await prepare_leased_run(database)
     discussion = await Discussions(database).get_discussion(ANNA, run.discussion)
     runs = [await create_leased_run(database, discussion) for _ in range(40)]
@@ -211,7 +211,7 @@ async def test_many_runs_are_written_at_once_whatever_is_said_in_them(database: 
         assert await EventLog(database).read_events(one.run, 0) == [(1, words), (2, one.run)]
 
 
-async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too_long(
+async def test_notifications_name_every_run_in_short_signals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_insert, "RUNS_PER_SIGNAL", 2)
@@ -232,7 +232,7 @@ async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too
     assert not any(list(decode_signal(database.instance_id, signal)) for signal in told)
 
 
-async def test_the_newest_numbers_are_asked_for_where_others_may_have_written(database: Database) -> None:
+async def test_newest_seqs_are_read_only_on_postgres(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     other = await create_leased_run(database, await create_discussion(database))
     await log.write_entries([make_entry(run, 1, ["a", "b"])])
@@ -240,7 +240,7 @@ async def test_the_newest_numbers_are_asked_for_where_others_may_have_written(da
     assert await log.newest_seqs([run.run, other.run, "none"]) == newest
 
 
-async def test_a_run_stands_as_its_log_does(database: Database) -> None:
+async def test_run_progress_reflects_the_log(database: Database) -> None:
     log, run = EventLog(database), await prepare_leased_run(database)
     await log.write_entries([make_entry(run, 1, ["a"], [], RunEnding("completed", 5.0))])
     assert await log.run_progress(ANNA, run.run) == RunProgress(live=False, last_seq=1)
@@ -257,7 +257,7 @@ BATCHES = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_si
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=BATCHES, again=st.sets(st.integers(0, 7)))
-async def test_29_whatever_is_written_again_the_log_is_the_same(
+async def test_rewritten_batches_do_not_change_the_log(
     database: Database, first_lease: RunLease, batches: list[list[str]], again: set[int]
 ) -> None:
     log = EventLog(database)

@@ -3,8 +3,8 @@ import msgspec
 from moot.store.database import Database
 from moot.store.runs.findings import NOTICE_KEY_PREFIX, load_results_and_notices
 from moot.types.events import Agreed, AnalysisResult, BallotCast, Notice
-from tests.store.debating import RunWriter, create_debate, prepare_leased_debate
-from tests.store.running import create_run, lease_run
+from tests.support.debates import RunWriter, create_debate, prepare_leased_debate
+from tests.support.runs import create_run, lease_run
 
 AGREEMENT = Agreed(basis="x", agree=True, reason="Both say so.", seq=3, saved=0.5)
 VOTE = BallotCast(basis="y", participant="alpha", order=(("beta", "gamma"),), cost=None, seq=4)
@@ -14,7 +14,7 @@ def encode_by_cache_key(*results: AnalysisResult) -> dict[str, str]:
     return {one.basis: msgspec.json.encode(one).decode() for one in results}
 
 
-async def test_what_was_found_comes_back_as_it_was(database: Database) -> None:
+async def test_analysis_results_round_trip(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     assert await load_results_and_notices(database, [run.id]) == []
     await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(AGREEMENT, VOTE))
@@ -24,7 +24,7 @@ async def test_what_was_found_comes_back_as_it_was(database: Database) -> None:
     ]
 
 
-async def test_what_rests_on_the_same_is_there_once_and_the_first_counts(database: Database) -> None:
+async def test_result_with_same_cache_key_is_stored_once(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     pen = RunWriter(database, held)
     await pen.write_records(analysis_results=encode_by_cache_key(AGREEMENT))
@@ -34,7 +34,7 @@ async def test_what_rests_on_the_same_is_there_once_and_the_first_counts(databas
     assert await load_results_and_notices(database, [run.id]) == [AGREEMENT]
 
 
-async def test_each_run_has_its_own(database: Database) -> None:
+async def test_analysis_results_belong_to_their_run(database: Database) -> None:
     run, held = await prepare_leased_debate(database)
     other = await create_run(database, await create_debate(database))
     await RunWriter(database, held).write_records(analysis_results=encode_by_cache_key(AGREEMENT))
@@ -47,7 +47,7 @@ async def test_each_run_has_its_own(database: Database) -> None:
     assert sorted(both, key=lambda one: one.seq) == [AGREEMENT, VOTE]
 
 
-async def test_what_was_told_comes_with_what_was_found_in_the_order_of_their_numbers(
+async def test_results_and_notices_are_ordered_by_seq_and_filtered_by_type(
     database: Database,
 ) -> None:
     run, held = await prepare_leased_debate(database)

@@ -11,10 +11,10 @@ from moot.store.database import Database
 from moot.store.runs.lanes import Lanes, add_lanes, fail_open_lanes, move_lane
 from moot.store.schema import lane as lanes_table
 from moot.types.debate import Lane, LaneStatus
-from tests.databases import open_migrated_database
-from tests.store.debating import make_lane, prepare_leased_debate
-from tests.store.people import create_discussion
-from tests.store.running import create_run
+from tests.support.accounts import create_discussion
+from tests.support.databases import open_migrated_database
+from tests.support.debates import make_lane, prepare_leased_debate
+from tests.support.runs import create_run
 
 STATUSES: tuple[LaneStatus, ...] = get_args(LaneStatus)
 ALLOWED_MOVES = {
@@ -38,7 +38,7 @@ async def set_lane_status(database: Database, run: str, status: LaneStatus) -> N
         await connection.execute(update(lanes_table).where(lanes_table.c.run == run).values(status=status))
 
 
-async def test_a_debate_begins_with_a_lane_for_each_who_speaks_and_other_modes_have_none(
+async def test_debate_starts_with_a_lane_per_participant_and_other_modes_with_none(
     database: Database,
 ) -> None:
     run, _ = await prepare_leased_debate(database)
@@ -49,9 +49,7 @@ async def test_a_debate_begins_with_a_lane_for_each_who_speaks_and_other_modes_h
 
 
 @pytest.mark.parametrize("start_", STATUSES)
-async def test_a_lane_goes_only_forward_and_into_an_error_from_wherever_it_speaks(
-    database: Database, start_: LaneStatus
-) -> None:
+async def test_move_lane_allows_only_forward_moves_and_errors(database: Database, start_: LaneStatus) -> None:
     run, _ = await prepare_leased_debate(database)
     for to in STATUSES:
         await set_lane_status(database, run.id, start_)
@@ -61,7 +59,7 @@ async def test_a_lane_goes_only_forward_and_into_an_error_from_wherever_it_speak
         assert found["alpha"].status == start_, "the others stay where they are"
 
 
-async def test_an_error_keeps_its_words_and_a_retry_takes_them_away(database: Database) -> None:
+async def test_error_keeps_its_message_until_retry(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
     await try_move_lane(database, run.id, make_lane("beta", "error", error="Key rejected.", late=True))
     assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == make_lane(
@@ -71,7 +69,7 @@ async def test_an_error_keeps_its_words_and_a_retry_takes_them_away(database: Da
     assert (await Lanes(database).lanes_by_participant(run.id))["beta"] == make_lane("beta", "initial")
 
 
-async def test_nobody_is_moved_who_has_no_lane(database: Database) -> None:
+async def test_move_lane_ignores_participant_without_lane(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
     assert not await try_move_lane(database, run.id, make_lane("omega"))
     assert not await try_move_lane(database, "run_none", make_lane("alpha"))
@@ -95,7 +93,7 @@ async def check_moves(database: Database, run: str, moves: list[tuple[LaneStatus
         at = now
 
 
-def test_whatever_is_tried_a_lane_leaves_an_error_only_by_a_retry(tmp_path: Path) -> None:
+def test_lane_leaves_error_only_by_retry(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
         context = open_migrated_database("sqlite", tmp_path)
         database = runner.run(context.__aenter__())
@@ -109,7 +107,7 @@ def test_whatever_is_tried_a_lane_leaves_an_error_only_by_a_retry(tmp_path: Path
         runner.run(context.__aexit__(None, None, None))
 
 
-async def test_when_a_run_is_over_nobody_is_on_the_way_any_more(database: Database) -> None:
+async def test_fail_open_lanes_marks_unfinished_lanes_as_error(database: Database) -> None:
     run, _ = await prepare_leased_debate(database)
     await try_move_lane(database, run.id, make_lane("alpha", "debate"))
     await try_move_lane(database, run.id, make_lane("beta", "complete"))

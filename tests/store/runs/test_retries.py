@@ -12,10 +12,10 @@ from moot.store.schema import run as runs
 from moot.types.debate import Lane
 from moot.types.discussions import Run
 from moot.types.errors import Conflict, NotFound
-from tests.store.debating import RunWriter, make_instructions, make_lane, make_turn, prepare_leased_debate
-from tests.store.hearing import collect_notifications, wait_until
-from tests.store.people import ANNA, BERT
-from tests.store.running import OTHER_WORKER, WORKER, lease_run
+from tests.support.accounts import ANNA, BERT
+from tests.support.debates import RunWriter, make_instructions, make_lane, make_turn, prepare_leased_debate
+from tests.support.runs import OTHER_WORKER, WORKER, lease_run
+from tests.support.waiting import collect_notifications, wait_until
 
 
 async def create_failed_debate(database: Database) -> tuple[Run, RunWriter]:
@@ -54,7 +54,7 @@ async def lanes_of_run(database: Database, run: Run) -> dict[str, Lane]:
 
 
 class TestRetryEligibility:
-    async def test_only_those_who_failed(self, database: Database) -> None:
+    async def test_retry_accepts_only_failed_participants(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         retries = Retries(database, WORKER)
         with pytest.raises(Conflict, match="Alpha has not failed"):
@@ -64,12 +64,12 @@ class TestRetryEligibility:
         with pytest.raises(Conflict, match="Beta has not failed"):
             await retries.retry_run(ANNA, run.id, "beta")
 
-    async def test_nobody_who_takes_no_part(self, database: Database) -> None:
+    async def test_retry_rejects_unknown_participant(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         with pytest.raises(NotFound, match="Nobody called 'omega'"):
             await Retries(database, WORKER).retry_run(ANNA, run.id, "omega")
 
-    async def test_what_is_another_s_is_not_there(self, database: Database) -> None:
+    async def test_retry_rejects_run_of_other_tenant(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         retries = Retries(database, WORKER)
         for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
@@ -79,7 +79,7 @@ class TestRetryEligibility:
                 await retries.retry_run(tenant, id)
         assert await stored_run_state(database, run) == ("running", WORKER, 0)
 
-    async def test_a_run_that_is_being_stopped_comes_to_its_end_first(self, database: Database) -> None:
+    async def test_retry_is_rejected_while_run_is_being_stopped(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await Runs(database).request_stop(ANNA, run.id)
         retries = Retries(database, WORKER)
@@ -92,7 +92,7 @@ class TestRetryEligibility:
         assert (await retries.retry_run(ANNA, run.id, "beta")).run.status == "waiting"
         assert (await Runs(database).pending_commands(run.id)).stop_reason is None
 
-    async def test_where_nobody_failed_there_is_nothing_to_do(self, database: Database) -> None:
+    async def test_retry_is_rejected_when_nobody_failed(self, database: Database) -> None:
         run, held = await prepare_leased_debate(database)
         await RunWriter(database, held).write_records(
             [make_turn(held, "alpha")], [make_lane("alpha", "debate")]
@@ -100,7 +100,7 @@ class TestRetryEligibility:
         with pytest.raises(Conflict, match="Nobody has failed"):
             await Retries(database, WORKER).retry_run(ANNA, run.id)
 
-    async def test_one_who_was_stopped_before_it_began_may(self, database: Database) -> None:
+    async def test_participant_stopped_before_answering_can_be_retried(self, database: Database) -> None:
         run, held = await prepare_leased_debate(database)
         await RunWriter(database, held).write_records(
             lanes=[make_lane("beta", error="Stopped before it had answered.")]
@@ -111,9 +111,7 @@ class TestRetryEligibility:
 
 
 class TestRetryEffects:
-    async def test_turns_without_an_answer_are_deleted_and_lanes_open_where_they_failed(
-        self, database: Database
-    ) -> None:
+    async def test_retry_deletes_failed_turns_and_reopens_lanes(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id)
         assert await participant_turns(database, run) == [
@@ -127,9 +125,7 @@ class TestRetryEffects:
             "gamma": make_lane("gamma", "debate"),
         }
 
-    async def test_whoever_is_to_think_again_is_told_anew_what_the_others_said(
-        self, database: Database
-    ) -> None:
+    async def test_retry_deletes_instructions_of_retried_participant(self, database: Database) -> None:
         run, held = await prepare_leased_debate(database)
         briefs = [make_instructions(held, who, "debate", who) for who in ("alpha", "beta")]
         await RunWriter(database, held).write_records(
@@ -146,7 +142,7 @@ class TestRetryEffects:
         left = await Discussions(database).run_instructions(run.id)
         assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate")]
 
-    async def test_a_model_is_swapped_for_this_participant_and_no_other(self, database: Database) -> None:
+    async def test_retry_replaces_model_of_that_participant_only(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta", "scripted/steady")
         plan = await Runs(database).get_plan(run.id)
@@ -159,7 +155,7 @@ class TestRetryEffects:
         assert again is not None
         assert (again.plan, again.retries) == (plan, {"beta": 1})
 
-    async def test_a_run_that_goes_on_keeps_its_worker_and_hears_of_it(self, database: Database) -> None:
+    async def test_retry_of_live_run_keeps_its_worker_and_notifies(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
         async with collect_notifications(database, "moot_control") as heard:
             told, begins = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
@@ -167,7 +163,7 @@ class TestRetryEffects:
         assert (told.status, told.revision, begins) == ("running", 1, False)
         assert await stored_run_state(database, run) == ("running", WORKER, 1)
 
-    async def test_a_run_that_had_ended_waits_for_whoever_was_asked(self, database: Database) -> None:
+    async def test_retry_of_ended_run_waits_for_requesting_worker(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await pen.end_run()
         told, begins = await Retries(database, OTHER_WORKER).retry_run(ANNA, run.id, "beta")
@@ -178,13 +174,13 @@ class TestRetryEffects:
         held = await lease_run(database, run.id, OTHER_WORKER)
         assert (held.revision, held.seq, held.epoch) == (1, 3, 2)
 
-    async def test_an_end_that_has_not_heeded_it_lets_the_run_wait(self, database: Database) -> None:
+    async def test_ending_with_older_revision_leaves_run_waiting(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")
         await pen.end_run(revision=0)
         assert await stored_run_state(database, run) == ("waiting", WORKER, 1)
 
-    async def test_an_end_that_has_heeded_it_is_the_end(self, database: Database) -> None:
+    async def test_ending_with_current_revision_completes_run(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await Retries(database, WORKER).retry_run(ANNA, run.id, "beta")
         await pen.end_run(revision=1)
@@ -193,7 +189,7 @@ class TestRetryEffects:
 
 class TestConcurrentRetries:
     @pytest.mark.parametrize("over", [True, False])
-    async def test_of_many_retries_of_one_participant_one_counts(
+    async def test_concurrent_retries_of_one_participant_count_once(
         self, database: Database, over: bool
     ) -> None:
         run, pen = await create_failed_debate(database)
@@ -206,7 +202,7 @@ class TestConcurrentRetries:
         assert len([one for one in came if isinstance(one, Conflict)]) == 4
         assert (await stored_run_state(database, run))[2] == 1
 
-    async def test_retries_of_two_participants_both_count(self, database: Database) -> None:
+    async def test_concurrent_retries_of_two_participants_both_count(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await pen.end_run()
         one, other = Retries(database, WORKER), Retries(database, OTHER_WORKER)
@@ -224,7 +220,7 @@ class TestConcurrentRetries:
             "debate",
         }
 
-    async def test_one_and_all_at_once_leave_everything_tried_once(self, database: Database) -> None:
+    async def test_concurrent_retry_of_one_and_all_retries_each_once(self, database: Database) -> None:
         run, pen = await create_failed_debate(database)
         await pen.end_run()
         retries = Retries(database, WORKER)

@@ -14,9 +14,8 @@ from moot.store.schema import worker
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, ShuttingDown
 from moot.types.participants import make_participants
-from tests.store.hearing import collect_notifications, wait_until
-from tests.store.people import ANNA, BERT, create_accounts, create_discussion
-from tests.store.running import (
+from tests.support.accounts import ANNA, BERT, create_accounts, create_discussion
+from tests.support.runs import (
     OTHER_WORKER,
     WORKER,
     create_leased_run,
@@ -24,6 +23,7 @@ from tests.store.running import (
     lease_run,
     register_workers,
 )
+from tests.support.waiting import collect_notifications, wait_until
 
 STOPPED_BY_USER = RunCommands("stopped_by_user", ())
 
@@ -47,7 +47,9 @@ async def complete_run(database: Database, lease: RunLease) -> None:
     await EventLog(database).write_entries([EventLogEntry(lease, lease.seq + 1, ["the end"], ending=ending)])
 
 
-async def test_a_claim_finds_a_run_as_it_was_left(database: Database, discussion: Discussion) -> None:
+async def test_acquire_lease_resumes_run_where_it_was_left(
+    database: Database, discussion: Discussion
+) -> None:
     run = await create_run(database, discussion)
     first = await lease_run(database, run.id)
     assert (first.run, first.tenant, first.discussion) == (run.id, ANNA, discussion.id)
@@ -60,7 +62,7 @@ async def test_a_claim_finds_a_run_as_it_was_left(database: Database, discussion
     assert second.plan == first.plan == await Runs(database).get_plan(run.id)
 
 
-async def test_28_many_who_claim_one_run_get_an_epoch_each(
+async def test_concurrent_leases_of_one_run_get_distinct_epochs(
     database: Database, discussion: Discussion
 ) -> None:
     run = await create_run(database, discussion)
@@ -70,7 +72,7 @@ async def test_28_many_who_claim_one_run_get_an_epoch_each(
     assert sorted(found.epoch for found in claims) == list(range(1, 11))
 
 
-async def test_nobody_claims_a_run_that_is_over_or_was_never_there(
+async def test_acquire_lease_returns_none_for_ended_or_unknown_run(
     database: Database, discussion: Discussion
 ) -> None:
     run = await create_leased_run(database, discussion)
@@ -80,7 +82,7 @@ async def test_nobody_claims_a_run_that_is_over_or_was_never_there(
 
 
 @pytest.mark.parametrize("fate", ["taken over", "gone"])
-async def test_27_who_was_taken_for_dead_gets_no_run(
+async def test_worker_that_was_taken_over_cannot_acquire_lease(
     database: Database, discussion: Discussion, fate: str
 ) -> None:
     if not database.is_postgres:
@@ -100,7 +102,7 @@ async def test_27_who_was_taken_for_dead_gets_no_run(
     assert len(await Discussions(database).live_runs(ANNA)) == 1
 
 
-async def test_a_run_belongs_to_its_tenant(database: Database, discussion: Discussion) -> None:
+async def test_run_belongs_to_its_tenant(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     runs = Runs(database)
     assert await runs.get_run(ANNA, run.id) == run
@@ -112,7 +114,7 @@ async def test_a_run_belongs_to_its_tenant(database: Database, discussion: Discu
     assert await runs.pending_commands(run.id) == RunCommands(None, ())
 
 
-async def test_a_stop_is_noted_and_told(database: Database, discussion: Discussion) -> None:
+async def test_request_stop_is_stored_and_notified(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     async with collect_notifications(database, "moot_control") as heard:
         assert (await Runs(database).request_stop(ANNA, run.id)).status == "waiting"
@@ -120,7 +122,7 @@ async def test_a_stop_is_noted_and_told(database: Database, discussion: Discussi
     assert await Runs(database).pending_commands(run.id) == STOPPED_BY_USER
 
 
-async def test_participants_are_stopped_one_by_one(database: Database, discussion: Discussion) -> None:
+async def test_request_stop_stops_single_participants(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     runs = Runs(database)
     with pytest.raises(NotFound, match="Nobody called 'delta'"):
@@ -133,14 +135,14 @@ async def test_participants_are_stopped_one_by_one(database: Database, discussio
     assert sorted(wishes.stopped_participants) == ["alpha", "beta", "gamma"]
 
 
-async def test_a_run_that_is_over_stays_as_it_is(database: Database, discussion: Discussion) -> None:
+async def test_request_stop_does_not_change_ended_run(database: Database, discussion: Discussion) -> None:
     run = await create_leased_run(database, discussion)
     await complete_run(database, run)
     assert (await Runs(database).request_stop(ANNA, run.run)).status == "completed"
     assert await Runs(database).pending_commands(run.run) == RunCommands(None, ())
 
 
-async def test_a_run_that_is_gone_is_to_stop(database: Database, discussion: Discussion) -> None:
+async def test_pending_commands_stop_a_deleted_run(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     async with database.write() as connection:
         await connection.execute(delete(discussions).where(discussions.c.id == discussion.id))
@@ -148,7 +150,7 @@ async def test_a_run_that_is_gone_is_to_stop(database: Database, discussion: Dis
     assert not await Runs(database).has_earlier_live_run(run.id)
 
 
-async def test_what_is_new_interrupts_what_goes_on_in_the_same_discussion(
+async def test_interrupt_runs_stops_live_runs_of_the_discussion_only(
     database: Database, discussion: Discussion
 ) -> None:
     elsewhere = await create_run(database, await create_discussion(database))
@@ -166,7 +168,7 @@ async def test_what_is_new_interrupts_what_goes_on_in_the_same_discussion(
     assert [(await runs.pending_commands(id)).stop_reason for id in (over.run, elsewhere.id)] == [None, None]
 
 
-async def test_runs_of_a_discussion_wait_for_those_before_them(
+async def test_run_waits_for_earlier_live_runs_of_its_discussion(
     database: Database, discussion: Discussion
 ) -> None:
     runs = Runs(database)
@@ -179,7 +181,7 @@ async def test_runs_of_a_discussion_wait_for_those_before_them(
     assert not await runs.has_earlier_live_run(second.id)
 
 
-async def test_what_a_worker_left_is_what_it_had_and_did_not_end(
+async def test_list_worker_runs_returns_unfinished_runs_of_worker(
     database: Database, discussion: Discussion
 ) -> None:
     ended = await create_leased_run(database, discussion)
@@ -193,9 +195,7 @@ async def test_what_a_worker_left_is_what_it_had_and_did_not_end(
     assert await runs.list_worker_runs("worker-3") == []
 
 
-async def test_the_runs_of_a_discussion_are_listed_in_the_order_of_what_they_answer(
-    database: Database, discussion: Discussion
-) -> None:
+async def test_list_runs_is_ordered_by_answered_message(database: Database, discussion: Discussion) -> None:
     first, second = (
         await create_run(database, discussion),
         await create_run(database, discussion, question="And now?"),

@@ -6,7 +6,7 @@ import pytest
 from moot.store.database import Database
 from moot.store.runs.workers import WorkerRegistry, WorkerState, lock_worker
 from moot.types.errors import ShuttingDown
-from tests.databases import open_migrated_database
+from tests.support.databases import open_migrated_database
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield database
 
 
-async def test_who_has_joined_beats_until_somebody_takes_over(database: Database) -> None:
+async def test_worker_sends_heartbeats_until_takeover(database: Database) -> None:
     roll = WorkerRegistry(database)
     await roll.register("one")
     assert await roll.send_heartbeat("one")
@@ -27,7 +27,7 @@ async def test_who_has_joined_beats_until_somebody_takes_over(database: Database
     assert not await roll.send_heartbeat("one")
 
 
-async def test_one_becomes_the_reaper_and_only_of_who_gave_no_sign(database: Database) -> None:
+async def test_begin_takeover_succeeds_once_and_only_without_heartbeat(database: Database) -> None:
     roll = WorkerRegistry(database)
     await roll.register("one")
     seen = (await roll.worker_states())["one"]
@@ -38,7 +38,7 @@ async def test_one_becomes_the_reaper_and_only_of_who_gave_no_sign(database: Dat
     assert await roll.worker_states() == {"one": WorkerState(1, "other")}
 
 
-async def test_who_has_left_and_who_was_never_here_are_noted_alike(database: Database) -> None:
+async def test_worker_that_left_and_unknown_worker_are_registered_alike(database: Database) -> None:
     roll = WorkerRegistry(database)
     await roll.register("one")
     await roll.mark_as_left("one")
@@ -49,7 +49,7 @@ async def test_who_has_left_and_who_was_never_here_are_noted_alike(database: Dat
     }
 
 
-async def test_who_is_being_taken_over_is_given_nothing_more(database: Database) -> None:
+async def test_lock_worker_rejects_worker_being_taken_over(database: Database) -> None:
     roll = WorkerRegistry(database)
     await roll.register("one")
     async with database.write() as connection:

@@ -2,7 +2,7 @@ from moot.streaming.json_array.builder import MAX_NESTING_DEPTH, ArrayOutput, Co
 from moot.streaming.json_array.items import ObjectItem, SpeechDelta
 
 
-def test_values_go_where_they_belong() -> None:
+def test_container_stack_builds_nested_item() -> None:
     nest = ContainerStack()
     nest.open_container({})
     for value in ("a", 1, "b"):
@@ -17,7 +17,7 @@ def test_values_go_where_they_belong() -> None:
     assert not nest
 
 
-def test_a_value_without_a_key_is_left_out() -> None:
+def test_container_stack_drops_value_without_key() -> None:
     nest = ContainerStack()
     nest.open_container({})
     nest.add_value(1)
@@ -28,7 +28,7 @@ def test_a_value_without_a_key_is_left_out() -> None:
     assert nest.expects_key
 
 
-def test_closing_closes_what_was_left_open_inside() -> None:
+def test_container_stack_closes_inner_containers() -> None:
     nest = ContainerStack()
     nest.open_container([])
     nest.open_container({})
@@ -43,7 +43,7 @@ def test_closing_closes_what_was_left_open_inside() -> None:
     assert nest.item == [{"a": [[]]}, {}]
 
 
-def test_closing_what_was_never_opened_does_nothing() -> None:
+def test_container_stack_ignores_unmatched_closing() -> None:
     nest = ContainerStack()
     nest.close_object()
     nest.close_array()
@@ -56,7 +56,7 @@ def test_closing_what_was_never_opened_does_nothing() -> None:
     assert (nest.open_brackets(9), nest.has_array) == ("[", True)
 
 
-def test_the_path_goes_from_the_innermost_outwards() -> None:
+def test_open_brackets_are_listed_from_innermost_outwards() -> None:
     nest = ContainerStack()
     assert nest.open_brackets(2) == ""
     nest.open_container({})
@@ -71,7 +71,7 @@ def test_the_path_goes_from_the_innermost_outwards() -> None:
     )
 
 
-def test_an_item_that_is_too_deep_is_known_and_the_next_one_is_not() -> None:
+def test_container_stack_marks_too_deep_item_until_next_one() -> None:
     nest = ContainerStack()
     for _ in range(MAX_NESTING_DEPTH):
         nest.open_container([])
@@ -85,7 +85,7 @@ def test_an_item_that_is_too_deep_is_known_and_the_next_one_is_not() -> None:
     assert not nest.too_deep
 
 
-def test_speech_is_joined_until_an_item_comes_between() -> None:
+def test_array_output_joins_speech_between_items() -> None:
     outlet = ArrayOutput()
     outlet.append_speech("a")
     outlet.append_speech("b")
@@ -95,7 +95,7 @@ def test_speech_is_joined_until_an_item_comes_between() -> None:
     assert outlet.take_pieces() == []
 
 
-def test_another_items_speech_is_kept_apart_once_it_has_words() -> None:
+def test_array_output_separates_speech_of_items_with_space() -> None:
     outlet = ArrayOutput()
     for text in ("", "One.", "", "Two.", "\nThree. ", "Four."):
         outlet.begin_item()
@@ -103,7 +103,7 @@ def test_another_items_speech_is_kept_apart_once_it_has_words() -> None:
     assert outlet.take_pieces() == [SpeechDelta("One. Two.\nThree. Four.")]
 
 
-def test_scripts_without_spaces_get_none() -> None:
+def test_array_output_adds_no_space_for_scripts_without_spaces() -> None:
     outlet = ArrayOutput()
     for text in ("はい。", "では", "start", "终"):
         outlet.begin_item()
@@ -111,7 +111,7 @@ def test_scripts_without_spaces_get_none() -> None:
     assert outlet.take_pieces() == [SpeechDelta("はい。ではstart 终")]
 
 
-def test_content_that_came_before_its_type_is_said_once() -> None:
+def test_array_output_emits_content_before_type_once() -> None:
     outlet = ArrayOutput()
     item = {"content": "a", "type": "text"}
     outlet.append_speech_item(item)

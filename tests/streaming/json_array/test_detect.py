@@ -35,7 +35,7 @@ JSON_FRAGMENTS = st.lists(
         "{type:",
     ],
 )
-def test_the_answer_begins(written: str) -> None:
+def test_find_answer_start_finds_array_or_object(written: str) -> None:
     at, found = find_answer_start(written, 0, is_final=False)
     assert found is True
     assert at == min(written.find(mark) for mark in "[{" if mark in written)
@@ -59,19 +59,19 @@ def test_the_answer_begins(written: str) -> None:
         "[truly, madly",
     ],
 )
-def test_prose_with_brackets_is_prose(written: str) -> None:
+def test_find_answer_start_ignores_brackets_in_prose(written: str) -> None:
     assert find_answer_start(written, 0, is_final=False) == (len(written), False)
 
 
 @pytest.mark.parametrize("half", ["[", "[ /", "[{", "[[", "{", '{"ty', "[1", "[]"])
-def test_what_may_begin_waits_and_counts_at_the_end_if_nothing_is_before_it(half: str) -> None:
+def test_find_answer_start_waits_for_incomplete_opening(half: str) -> None:
     assert find_answer_start(half, 0, is_final=False) == (0, None)
     assert find_answer_start(half, 0, is_final=True) == (0, True)
     assert find_answer_start("x " + half, 0, is_final=True)[1] is False
 
 
 @given(JSON_FRAGMENTS)
-def test_an_answer_never_changes_with_what_comes_later(written: str) -> None:
+def test_is_answer_start_never_changes_with_later_text(written: str) -> None:
     for at in (at for at, mark in enumerate(written) if mark in "[{"):
         answers = [is_answer_start(written[:length], at) for length in range(at + 1, len(written) + 1)]
         given = [answer for answer in answers if answer is not None]

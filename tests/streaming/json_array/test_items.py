@@ -1,7 +1,7 @@
 from moot.streaming.json_array.items import ObjectItem, action_name_and_params, has_type_text, is_speech
 
 
-def test_speech_has_the_type_text_or_nothing_but_content() -> None:
+def test_is_speech_requires_type_text_or_only_content() -> None:
     assert is_speech({"type": "text", "content": "a", "name": "b"})
     assert is_speech({"content": "a", "mood": "calm"})
     assert not is_speech({"type": "action", "content": "a"})
@@ -9,13 +9,13 @@ def test_speech_has_the_type_text_or_nothing_but_content() -> None:
     assert not is_speech({"content": ["a"]})
 
 
-def test_only_an_object_can_have_the_type_text() -> None:
+def test_has_type_text_is_false_for_non_objects() -> None:
     assert has_type_text({"type": "text"})
     assert not has_type_text(["type", "text"])
     assert not has_type_text(None)
 
 
-def test_an_action_without_parameters_has_empty_ones() -> None:
+def test_action_without_params_has_empty_params() -> None:
     assert action_name_and_params(ObjectItem({"name": "a"})) == ("a", {})
     assert action_name_and_params(
         ObjectItem({"name": "", "tool_name": "b", "params": None, "parameters": {"x": 1}})

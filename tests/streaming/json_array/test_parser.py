@@ -52,7 +52,7 @@ def text_array(content: str) -> str:
 # Reading
 
 
-def test_speech_and_actions_come_in_their_order() -> None:
+def test_parser_emits_speech_and_actions_in_order() -> None:
     written = (
         '[{"type":"action","name":"wb_open","params":{}},{"type":"text","content":"Look at this."},'
         '{"type":"action","tool_name":"laser","parameters":{"x":1},"action_id":"a1"},"And this."]'
@@ -65,7 +65,7 @@ def test_speech_and_actions_come_in_their_order() -> None:
     ]
 
 
-def test_speech_comes_as_it_grows_and_an_action_as_soon_as_it_is_whole() -> None:
+def test_parser_streams_speech_and_emits_action_when_complete() -> None:
     reader = JsonArrayParser()
     assert reader.feed('[{"type":"text","content":"Lo') == [SpeechDelta("Lo")]
     assert reader.feed("ok at") == [SpeechDelta("ok at")]
@@ -74,7 +74,7 @@ def test_speech_comes_as_it_grows_and_an_action_as_soon_as_it_is_whole() -> None
     assert reader.feed(',"Well') == [SpeechDelta(" Well")]
 
 
-def test_a_text_before_its_type_waits_for_it() -> None:
+def test_parser_holds_content_until_type_is_known() -> None:
     reader = JsonArrayParser()
     assert reader.feed('[{"content":"Now.", "ty') == []
     assert reader.feed('pe":"text"') == []
@@ -82,7 +82,7 @@ def test_a_text_before_its_type_waits_for_it() -> None:
     assert reader.feed('"more": 1') == [SpeechDelta("Now.")]
 
 
-def test_an_object_without_type_is_speech_if_it_has_content_and_no_name() -> None:
+def test_object_without_type_is_speech_when_it_has_content_and_no_name() -> None:
     assert parse_chunks('[{"content":"Hi."}]') == ["Hi."]
     assert parse_chunks('[{"content":"Hi.","name":"x"},{"content":1},{"tool_name":"y","content":"z"}]') == [
         {"content": "Hi.", "name": "x"},
@@ -91,25 +91,25 @@ def test_an_object_without_type_is_speech_if_it_has_content_and_no_name() -> Non
     ]
 
 
-def test_other_objects_come_out_whole() -> None:
+def test_parser_emits_other_objects_whole() -> None:
     proposal = {"name": "Rain", "category": "nature", "description": "wet", "rationale": "needed"}
     assert parse_chunks(json.dumps([proposal, {}])) == [proposal, {}]
 
 
-def test_what_is_neither_object_nor_string_is_dropped() -> None:
+def test_parser_drops_values_that_are_neither_object_nor_string() -> None:
     assert parse_chunks('[{"type":"text","content":"a"}, 1, null, true, ["x", {"y": 2}], -1e3]') == ["a"]
     assert parse_chunks('[1, "a", [[]]]') == ["a"]
     assert parse_chunks('[[], "a"]') == ["a"]
     assert parse_chunks('[{"type":"text"},{"type":"text","content":5}]') == []
 
 
-def test_a_space_keeps_texts_apart_unless_there_is_white_space() -> None:
+def test_parser_separates_texts_with_space_unless_whitespace_exists() -> None:
     assert spoken_text('["One.","Two."," Three.\\n","Four.","","Five."]') == "One. Two. Three.\nFour. Five."
     assert parse_chunks('["One.",{"name":"x"},"Two."]') == ["One.", {"name": "x"}, " Two."]
     assert spoken_text('["你好。","我们开始。"]') == "你好。我们开始。"
 
 
-def test_brackets_in_strings_and_nested_arrays_do_not_end_the_array() -> None:
+def test_parser_does_not_end_array_at_inner_brackets() -> None:
     reader = JsonArrayParser()
     for chunk in (
         '[{"type":"text","content":"see [1]',
@@ -125,7 +125,7 @@ def test_brackets_in_strings_and_nested_arrays_do_not_end_the_array() -> None:
     assert reader.closed
 
 
-def test_what_follows_the_array_is_not_read() -> None:
+def test_parser_ignores_text_after_array() -> None:
     reader = JsonArrayParser()
     assert reader.feed('["a"] ["b"]') == [SpeechDelta("a")]
     assert reader.feed('[{"type":"text","content":"c"}]') == []
@@ -133,7 +133,7 @@ def test_what_follows_the_array_is_not_read() -> None:
     assert reader.feed('["d"]') == []
 
 
-def test_an_action_is_named_in_either_spelling() -> None:
+def test_action_name_and_params_accepts_both_spellings() -> None:
     assert action_name_and_params(ObjectItem(OPEN_ACTION)) == ("wb_open", {})
     assert action_name_and_params(ObjectItem({"tool_name": "a", "parameters": {"x": 1}})) == ("a", {"x": 1})
     assert action_name_and_params(ObjectItem({"name": "a", "params": "none"})) == ("a", {})
@@ -157,12 +157,12 @@ def test_an_action_is_named_in_either_spelling() -> None:
         "[[link]] (see [1, 2]) ",
     ],
 )
-def test_fences_and_chatter_before_the_array_are_skipped(before: str) -> None:
+def test_parser_skips_fences_and_prose_before_array(before: str) -> None:
     assert parse_chunks(before + text_array("Hi.") + "\n```\nHope this helps [really].") == ["Hi."]
 
 
 @pytest.mark.parametrize("opening", ["[ ", "[\n// first\n", "[/* { */ ", "[\t\r\n"])
-def test_white_space_and_comments_may_follow_the_bracket(opening: str) -> None:
+def test_parser_accepts_whitespace_and_comments_after_opening_bracket(opening: str) -> None:
     assert parse_chunks("So: " + opening + text_array("Hi.")[1:]) == ["Hi."]
 
 
@@ -178,12 +178,12 @@ def test_white_space_and_comments_may_follow_the_bracket(opening: str) -> None:
         '"Quoted."',
     ],
 )
-def test_prose_without_an_array_is_speech(prose: str) -> None:
+def test_parser_treats_prose_without_array_as_speech(prose: str) -> None:
     assert parse_chunks(prose) == [prose]
     assert parse_chunks("\n " + prose) == [prose]
 
 
-def test_long_prose_is_streamed_and_an_array_after_it_is_part_of_it() -> None:
+def test_parser_streams_long_prose_and_ignores_later_array() -> None:
     reader = JsonArrayParser()
     assert reader.feed("x" * (MAX_PREAMBLE_CHARS - 1)) == []
     assert reader.feed("yz") == [SpeechDelta("x" * (MAX_PREAMBLE_CHARS - 1) + "yz")]
@@ -191,18 +191,18 @@ def test_long_prose_is_streamed_and_an_array_after_it_is_part_of_it() -> None:
 
 
 @pytest.mark.parametrize("empty", ["[]", "```json\n[ ]\n```", "Nothing to add:\n[]\n", "", " \n"])
-def test_an_answer_of_nothing_says_nothing(empty: str) -> None:
+def test_parser_emits_nothing_for_empty_answer(empty: str) -> None:
     assert parse_chunks(empty) == []
 
 
-def test_objects_without_an_array_are_read_one_after_the_other() -> None:
+def test_parser_reads_objects_without_array() -> None:
     lines = '{"type":"text","content":"One."}\n{"type":"action","name":"wb_open","params":{}}\n{"name":"x"}'
     assert parse_chunks(lines) == ["One.", OPEN_ACTION, {"name": "x"}]
     assert parse_chunks('Sure: {"type":"text","content":"One."} I hope "it" helps.') == ["One."]
     assert parse_chunks('{"name":"x"}\n[{"name":"y"}, "z"]') == [{"name": "x"}, {"name": "y"}, "z"]
 
 
-def test_an_array_that_is_never_closed_gives_all_that_was_there() -> None:
+def test_parser_emits_complete_items_of_unclosed_array() -> None:
     assert parse_chunks('[{"type":"text","content":"Half a sen') == ["Half a sen"]
     assert parse_chunks('[{"content":"Half a sen') == ["Half a sen"]
     assert parse_chunks(
@@ -240,7 +240,7 @@ def test_an_array_that_is_never_closed_gives_all_that_was_there() -> None:
         'the end is "quoted",',
     ],
 )
-def test_quotes_that_were_not_escaped_belong_to_the_text(content: str) -> None:
+def test_parser_keeps_unescaped_quotes_in_text(content: str) -> None:
     assert parse_chunks(text_array(content)) == [content]
     assert parse_chunks(f'[{{"content":"{content}","type":"text"}},{json.dumps(OPEN_ACTION)}]') == [
         content,
@@ -252,7 +252,7 @@ def test_quotes_that_were_not_escaped_belong_to_the_text(content: str) -> None:
     ]
 
 
-def test_stray_quotes_are_mended_in_parameters_too() -> None:
+def test_parser_repairs_unescaped_quotes_in_params() -> None:
     assert parse_chunks('[{"name":"x","params":{"a":"say "hi", ok","b":["a "b" c","d"]}},"e"]') == [
         {"name": "x", "params": {"a": 'say "hi", ok', "b": ['a "b" c', "d"]}},
         "e",
@@ -300,19 +300,19 @@ REPAIR_CASES = {
 
 
 @pytest.mark.parametrize(("written", "meant"), REPAIR_CASES.values(), ids=REPAIR_CASES)
-def test_what_models_get_wrong_is_mended(written: str, meant: list[Any]) -> None:
+def test_parser_repairs_common_model_errors(written: str, meant: list[Any]) -> None:
     assert parse_chunks(written) == meant
     for cut in range(len(written)):
         assert parse_chunks(written[:cut], written[cut:]) == meant
 
 
-def test_what_is_nested_too_deep_to_be_written_again_is_dropped() -> None:
+def test_parser_drops_too_deeply_nested_items() -> None:
     deep = '{"name":"x","params":' + '{"a":[' * 10_000 + "]}" * 10_000 + "}"
     assert parse_chunks(f'[{deep},{{"name":"y"}},"z"]') == [{"name": "y"}, "z"]
     assert parse_chunks(f'[{"[" * 10_000},"z"]') == []
 
 
-def test_a_number_too_long_for_an_integer_is_still_a_number() -> None:
+def test_parser_reads_oversized_integer_as_float() -> None:
     assert parse_chunks(f'[{{"name":{"9" * 10_000}}}]') == [{"name": float("inf")}]
 
 
@@ -421,7 +421,7 @@ def damage_json(array: Sequence[Any], rng: random.Random) -> str:
 
 
 @given(ARRAYS, INDENTS, st.booleans(), st.integers())
-def test_an_undamaged_array_gives_what_json_gives(
+def test_parser_matches_json_loads_for_valid_arrays(
     array: list[Any], indent: int | None, ascii: bool, seed: int
 ) -> None:
     written = json.dumps(array, indent=indent, ensure_ascii=ascii)
@@ -441,7 +441,7 @@ def test_an_undamaged_array_gives_what_json_gives(
 
 @settings(max_examples=20)  # an example reads the array once for each of its cuts
 @given(ARRAYS, st.integers())
-def test_a_damaged_array_says_the_same_for_every_cut(array: list[Any], seed: int) -> None:
+def test_parser_result_of_damaged_array_does_not_depend_on_chunks(array: list[Any], seed: int) -> None:
     written = damage_json(array, random.Random(seed))  # noqa: S311
     whole = parse_chunks(written)
     assert parse_chunks(*written) == whole
@@ -451,7 +451,9 @@ def test_a_damaged_array_says_the_same_for_every_cut(array: list[Any], seed: int
 
 @given(OPENINGS, JSON_FRAGMENTS, st.integers())
 @example('[{"type":"text","content":"', 'a"}, truex', 0)
-def test_any_text_says_the_same_for_any_cut_and_never_raises(opening: str, soup: str, seed: int) -> None:
+def test_parser_never_raises_and_does_not_depend_on_chunks_for_any_text(
+    opening: str, soup: str, seed: int
+) -> None:
     written = opening + soup
     whole = parse_chunks(written)
     assert parse_chunks(*written) == whole
@@ -460,7 +462,7 @@ def test_any_text_says_the_same_for_any_cut_and_never_raises(opening: str, soup:
 
 
 @given(st.binary())
-def test_any_bytes_can_be_read(noise: bytes) -> None:
+def test_parser_accepts_any_bytes(noise: bytes) -> None:
     for written in (
         noise.decode("utf-8", "replace"),
         noise.decode("latin-1"),
@@ -470,7 +472,7 @@ def test_any_bytes_can_be_read(noise: bytes) -> None:
 
 
 @given(STRINGS, st.integers(0, 2**32))
-def test_speech_is_never_far_behind(content: str, seed: int) -> None:
+def test_parser_buffers_little_speech(content: str, seed: int) -> None:
     written = json.dumps(content)[1:-1]
     for stray in (written, written.replace('\\"', '"')):
         cut = seed % (len(stray) + 1)
@@ -497,7 +499,7 @@ def test_speech_is_never_far_behind(content: str, seed: int) -> None:
         "'",
     ],
 )
-def test_no_more_is_kept_than_is_in_doubt(unit: str) -> None:
+def test_parser_buffer_is_bounded_for_any_repeated_input(unit: str) -> None:
     """Whatever is kept is read again with the next chunk: if it is little, the work is linear."""
     reader = JsonArrayParser()
     reader.feed('[{"type":"text","content":"')

@@ -27,7 +27,7 @@ def decide_quote(rest: str, path: str = "{", *, doubt: bool = False) -> bool | N
     return quote_ends_string(rest, path, has_unpaired_quote=doubt, has_unquoted_keys=False, is_final=False)
 
 
-def test_white_space_and_comments_do_not_count() -> None:
+def test_find_next_token_skips_whitespace_and_comments() -> None:
     assert find_next_token(" \n /* a */ // b\n x", 0) == 17
     assert find_next_token("/x", 0) == 0
     for half in ("", "  ", "/", "// a", "/* a *"):
@@ -35,23 +35,23 @@ def test_white_space_and_comments_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("rest", ["}", "]", ', "key":', ",}", ', /* then */ "a\\"b" :', ' "key":', ', {"'])
-def test_a_quote_ends_a_value_where_a_member_or_the_end_follows(rest: str) -> None:
+def test_quote_ends_string_before_member_or_end(rest: str) -> None:
     assert decide_quote(rest) is True
 
 
 @pytest.mark.parametrize(
     "rest", [" and", ".", ", and", ', "b",', ', "b" x', ": c", '" x', '"},{"type"', ', "a\n']
 )
-def test_a_quote_is_stray_where_none_can_follow(rest: str) -> None:
+def test_quote_does_not_end_string_before_other_text(rest: str) -> None:
     assert decide_quote(rest) is False
 
 
 @pytest.mark.parametrize("rest", ["", " ", ",", ', "', ', "key', ', "key"', ', "a\\', ', "key" /', ' "ke'])
-def test_it_stays_open_while_a_member_may_still_come(rest: str) -> None:
+def test_quote_is_undecided_while_member_may_follow(rest: str) -> None:
     assert decide_quote(rest) is None
 
 
-def test_in_doubt_a_bracket_must_lead_on() -> None:
+def test_doubtful_quote_ends_string_only_before_valid_continuation() -> None:
     assert decide_quote("} here") is True
     assert decide_quote("} here", doubt=True) is False
     assert decide_quote("}, then on", doubt=True) is False
@@ -65,14 +65,14 @@ def test_in_doubt_a_bracket_must_lead_on() -> None:
     assert decide_quote('}, "x":', "{{", doubt=True) is True
 
 
-def test_in_an_array_another_value_may_follow() -> None:
+def test_quote_ends_array_string_before_another_value() -> None:
     for rest in (', "', ", 1", ", null]", "]", ' "b"', ' {"'):
         assert decide_quote(rest, "[{") is True
     for rest in (", nobody", " and", ".", '"'):
         assert decide_quote(rest, "[{") is False
 
 
-def test_what_stays_open_at_the_end_is_an_end_unless_a_quote_comes_first() -> None:
+def test_undecided_quote_ends_string_at_end_of_input_unless_quote_follows() -> None:
     for rest in ("", ",", ', "ke', ", "):
         assert (
             quote_ends_string(rest, "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=True)
@@ -86,16 +86,16 @@ def test_what_stays_open_at_the_end_is_an_end_unless_a_quote_comes_first() -> No
 
 
 @pytest.mark.parametrize(("before", "rest"), [("", "Yes"), (" ", "Yes"), ("{", "a"), ("(", "$5")])
-def test_a_quote_before_a_word_begins_a_pair(before: str, rest: str) -> None:
+def test_quote_before_word_opens_quote_pair(before: str, rest: str) -> None:
     assert opens_quote_pair(before, rest)
 
 
 @pytest.mark.parametrize(("before", "rest"), [("t", "s"), ("5", " x"), (" ", " "), (".", ", he"), ("", '"')])
-def test_a_quote_after_a_word_or_before_a_stop_does_not(before: str, rest: str) -> None:
+def test_quote_after_word_or_before_punctuation_opens_no_pair(before: str, rest: str) -> None:
     assert not opens_quote_pair(before, rest)
 
 
-def test_keys_without_quotes_follow_only_where_keys_are_written_so() -> None:
+def test_unquoted_key_counts_only_where_keys_are_unquoted() -> None:
     assert (
         quote_ends_string(", note: x", "{", has_unpaired_quote=False, has_unquoted_keys=False, is_final=False)
         is False
@@ -106,7 +106,7 @@ def test_keys_without_quotes_follow_only_where_keys_are_written_so() -> None:
     )
 
 
-def test_an_object_begins_with_a_key_or_ends_at_once() -> None:
+def test_is_object_start_requires_key_or_closing_brace() -> None:
     assert is_object_start('{ "', 0)
     assert is_object_start("{}", 0)
     assert is_object_start("{key :", 0)
@@ -114,7 +114,7 @@ def test_an_object_begins_with_a_key_or_ends_at_once() -> None:
     assert is_object_start("{ke", 0) is None
 
 
-def test_a_member_may_be_missing_before_a_bracket() -> None:
+def test_is_member_start_accepts_bracket_after_missing_member() -> None:
     assert is_member_start(" }", 0, has_unquoted_keys=False) is True
     assert is_member_start(' {"', 0, has_unquoted_keys=False) is True
     assert is_member_start(" x:", 0, has_unquoted_keys=False) is False
@@ -122,7 +122,7 @@ def test_a_member_may_be_missing_before_a_bracket() -> None:
 
 @given(st.text(), st.text())
 @example("}" * LOOKAHEAD_CHARS, "")
-def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
+def test_quote_ends_string_before_any_valid_member(key: str, value: str) -> None:
     written = json.dumps({"a": value, key: value})
     after = len(json.dumps({"a": value})) - 1
     if key != "a":
@@ -134,7 +134,7 @@ def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
 
 
 @given(JSON_FRAGMENTS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
-def test_an_answer_never_changes_with_what_comes_later(rest: str, path: str, doubt: bool) -> None:
+def test_quote_decision_never_changes_with_later_text(rest: str, path: str, doubt: bool) -> None:
     answers = [decide_quote(rest[:length], path, doubt=doubt) for length in range(len(rest) + 1)]
     given = [answer for answer in answers if answer is not None]
     assert len(set(given)) <= 1
@@ -142,7 +142,7 @@ def test_an_answer_never_changes_with_what_comes_later(rest: str, path: str, dou
 
 
 @given(st.characters())
-def test_every_escape_of_json_is_read(character: str) -> None:
+def test_parse_escape_reads_every_json_escape(character: str) -> None:
     written = json.dumps(character)[1:-1]
     if written.startswith("\\"):
         assert parse_escape(written + "x", 0, is_final=False) == (character, len(written))
@@ -151,7 +151,7 @@ def test_every_escape_of_json_is_read(character: str) -> None:
 @pytest.mark.parametrize(
     "half", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\ud83d\\ud", "\\ud83d\\ude0"]
 )
-def test_half_an_escape_waits_for_the_rest(half: str) -> None:
+def test_parse_escape_waits_for_incomplete_escape(half: str) -> None:
     assert parse_escape(half, 0, is_final=False) is None
 
 
@@ -167,13 +167,13 @@ def test_half_an_escape_waits_for_the_rest(half: str) -> None:
         ("\\ude00", "\ufffd", 6),
     ],
 )
-def test_what_is_no_escape_keeps_its_backslash_and_half_a_pair_is_lost(
+def test_parse_escape_keeps_backslash_of_invalid_escape_and_replaces_surrogate(
     written: str, character: str, length: int
 ) -> None:
     assert parse_escape(written, 0, is_final=False) == (character, length)
 
 
-def test_an_escape_that_was_cut_off_for_good_is_left_out() -> None:
+def test_parse_escape_drops_incomplete_escape_at_end() -> None:
     assert parse_escape("\\", 0, is_final=True) == ("", 1)
     assert parse_escape("\\u00", 0, is_final=True) == ("", 4)
     assert parse_escape("\\ud83d", 0, is_final=True) == ("\ufffd", 6)
@@ -200,14 +200,14 @@ def test_an_escape_that_was_cut_off_for_good_is_left_out() -> None:
         ("-", "-"),
     ],
 )
-def test_bare_words_are_literals_numbers_or_strings(word: str, value: Scalar) -> None:
+def test_parse_scalar_reads_literals_numbers_and_strings(word: str, value: Scalar) -> None:
     assert parse_scalar(word) == value
     assert type(parse_scalar(word)) is type(value)
 
 
-def test_a_number_with_too_many_digits_is_read_roughly() -> None:
+def test_parse_scalar_reads_huge_integer_as_infinity() -> None:
     assert parse_scalar("1" * 5000) == math.inf
 
 
-def test_surrogates_are_lost_and_all_else_is_kept() -> None:
+def test_replace_surrogates_keeps_other_characters() -> None:
     assert replace_surrogates("a\ud83db é \U0001f600 \udcff") == "a\ufffdb é \U0001f600 \ufffd"

@@ -1,7 +1,7 @@
 from moot.testing.discord.faults import FaultInjector, RateLimitBuckets
 
 
-def test_a_window_has_room_for_so_many_and_the_next_for_as_many_again() -> None:
+def test_rate_limit_window_allows_limit_and_resets() -> None:
     now = [0.0]
     buckets = RateLimitBuckets(limit=2, window_seconds=1.0, clock=lambda: now[0])
     taken = [buckets.count_request("POST /channels/{channel}/messages", "1") for _ in range(3)]
@@ -13,7 +13,7 @@ def test_a_window_has_room_for_so_many_and_the_next_for_as_many_again() -> None:
     assert buckets.count_request("POST /channels/{channel}/messages", "1")[0]
 
 
-def test_one_route_is_one_bucket_whatever_the_channel() -> None:
+def test_rate_limit_bucket_is_shared_by_channels_of_route() -> None:
     buckets = RateLimitBuckets()
     [one, other, another] = [
         buckets.count_request(route, major)[1]["X-RateLimit-Bucket"]
@@ -22,7 +22,7 @@ def test_one_route_is_one_bucket_whatever_the_channel() -> None:
     assert one == other != another
 
 
-def test_a_fault_happens_to_the_requests_that_it_is_for_and_so_often() -> None:
+def test_fault_injector_applies_fault_to_matching_requests_only() -> None:
     faults = FaultInjector()
     faults.add_fault("POST /webhooks/", "broken", times=2, skip=1)
     asked = [

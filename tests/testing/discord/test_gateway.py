@@ -29,7 +29,7 @@ async def identify(socket: aiohttp.ClientWebSocketResponse) -> Json:
     return data
 
 
-async def test_heartbeats_are_answered_and_events_have_numbers() -> None:
+async def test_gateway_answers_heartbeats_and_numbers_events() -> None:
     async with serve_discord(FakeDiscord()) as double, connect_gateway(double) as socket:
         await socket.send_json({"op": HEARTBEAT, "d": None})
         assert await socket.receive_json() == {"op": 11}
@@ -39,7 +39,7 @@ async def test_heartbeats_are_answered_and_events_have_numbers() -> None:
         assert (event["t"], event["s"], event["d"]["content"]) == ("MESSAGE_CREATE", 3, "Hello")
 
 
-async def test_after_a_cut_a_session_is_resumed_without_a_gap() -> None:
+async def test_session_resumes_without_missing_events_after_disconnect() -> None:
     async with serve_discord(FakeDiscord()) as double:
         async with connect_gateway(double) as socket:
             session = (await identify(socket))["session_id"]
@@ -54,13 +54,13 @@ async def test_after_a_cut_a_session_is_resumed_without_a_gap() -> None:
             assert (missed["d"]["content"], resumed["t"]) == ("Meanwhile", "RESUMED")
 
 
-async def test_a_session_that_is_forgotten_is_refused() -> None:
+async def test_unknown_session_is_rejected_at_resume() -> None:
     async with serve_discord(FakeDiscord()) as double, connect_gateway(double) as socket:
         await socket.send_json({"op": RESUME, "d": {"token": FAKE_BOT_TOKEN, "session_id": "x", "seq": 2}})
         assert await socket.receive_json() == {"op": INVALID_SESSION, "d": False}
 
 
-async def test_a_wrong_token_and_intents_that_are_not_granted_close_the_connection() -> None:
+async def test_wrong_token_and_disallowed_intents_close_connection() -> None:
     async with serve_discord(FakeDiscord()) as double:
         double.gateway.allows_privileged_intents = False
         for data, code in (

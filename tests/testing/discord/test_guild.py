@@ -18,12 +18,12 @@ def guild(recorded_events: RecordedEvents) -> FakeGuild:
     return FakeGuild(recorded_events)
 
 
-def test_ids_grow(guild: FakeGuild) -> None:
+def test_new_ids_increase(guild: FakeGuild) -> None:
     ids = [int(guild.new_id()) for _ in range(100)]
     assert ids == sorted(set(ids))
 
 
-def test_what_is_posted_is_dispatched(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
+def test_posted_message_is_dispatched(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     channel = guild.add_channel("general")
     message = guild.post_message(
         channel, guild.add_member("anna"), {"content": f" Hello <@{guild.bot['id']}> "}
@@ -33,7 +33,7 @@ def test_what_is_posted_is_dispatched(guild: FakeGuild, recorded_events: Recorde
     assert [one["username"] for one in message["mentions"]] == ["Moot"]
 
 
-def test_a_nonce_that_is_enforced_is_taken_once(guild: FakeGuild) -> None:
+def test_enforced_nonce_deduplicates_messages(guild: FakeGuild) -> None:
     channel = guild.add_channel("general")
     body = {"content": "Once.", "nonce": "1", "enforce_nonce": True}
     assert guild.post_message(channel, guild.bot, body) == guild.post_message(channel, guild.bot, body)
@@ -44,27 +44,29 @@ def test_a_nonce_that_is_enforced_is_taken_once(guild: FakeGuild) -> None:
     ("body", "code"),
     [({"content": "x" * 2001}, 50035), ({"content": "  "}, 50006), ({}, 50006)],
 )
-def test_what_discord_refuses_is_refused(guild: FakeGuild, body: Json, code: int) -> None:
+def test_invalid_message_is_rejected_with_discord_error_code(guild: FakeGuild, body: Json, code: int) -> None:
     with pytest.raises(DiscordApiError) as refused:
         guild.post_message(guild.add_channel("general"), guild.bot, body)
     assert (refused.value.status, refused.value.code) == (400, code)
 
 
 @pytest.mark.parametrize("name", ["Discordia", "clyde", "x" * 81])
-def test_webhooks_may_not_have_every_name(guild: FakeGuild, name: str) -> None:
+def test_webhook_rejects_forbidden_names(guild: FakeGuild, name: str) -> None:
     webhook = guild.add_webhook(guild.add_channel("general"), "Moot")
     with pytest.raises(DiscordApiError, match="username"):
         guild.post_as_webhook(webhook, {"content": "Hello", "username": name})
 
 
-def test_files_are_kept(guild: FakeGuild) -> None:
+def test_uploaded_files_are_stored(guild: FakeGuild) -> None:
     message = guild.post_message(guild.add_channel("general"), guild.bot, {}, [Upload("a.png", b"12")])
     [attachment] = message["attachments"]
     assert (attachment["filename"], attachment["size"]) == ("a.png", 2)
     assert guild.uploads[attachment["id"]].data == b"12"
 
 
-def test_a_channel_that_is_gone_or_closed_is_none(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
+def test_deleted_or_closed_channel_raises_api_error(
+    guild: FakeGuild, recorded_events: RecordedEvents
+) -> None:
     gone, closed = guild.add_channel("gone"), guild.add_channel("closed")
     guild.remove_channel(gone)
     closed.closed = True
@@ -75,7 +77,7 @@ def test_a_channel_that_is_gone_or_closed_is_none(guild: FakeGuild, recorded_eve
         assert refused.value.status == status
 
 
-def test_messages_are_edited_and_deleted(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
+def test_messages_can_be_edited_and_deleted(guild: FakeGuild, recorded_events: RecordedEvents) -> None:
     channel = guild.add_channel("general")
     message = guild.post_message(channel, guild.bot, {"content": "Hello"})
     assert guild.edit_message(message, {"content": "Good day"})["content"] == "Good day"

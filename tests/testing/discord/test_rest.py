@@ -20,7 +20,7 @@ async def http(fake_discord: FakeDiscord) -> AsyncIterator[aiohttp.ClientSession
         yield session
 
 
-async def test_answers_are_of_exactly_the_type_that_clients_look_for(
+async def test_response_has_json_content_type_and_rate_limit_headers(
     fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
     async with http.get(f"{fake_discord.api_base_url}/users/@me") as reply:
@@ -30,7 +30,7 @@ async def test_answers_are_of_exactly_the_type_that_clients_look_for(
         assert (await reply.json())["username"] == "Moot"
 
 
-async def test_without_the_token_nothing_is_told(fake_discord: FakeDiscord) -> None:
+async def test_request_without_token_is_unauthorized(fake_discord: FakeDiscord) -> None:
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{fake_discord.api_base_url}/users/@me") as reply,
@@ -38,7 +38,7 @@ async def test_without_the_token_nothing_is_told(fake_discord: FakeDiscord) -> N
         assert reply.status == 401
 
 
-async def test_too_many_requests_are_told_when_to_come_again(
+async def test_rate_limited_request_returns_retry_after(
     fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
     fake_discord.rest.buckets.window_seconds = 60.0
@@ -56,7 +56,7 @@ async def test_too_many_requests_are_told_when_to_come_again(
     ("kind", "status", "arrived"),
     [("rate", 429, 0), ("cloudflare", 429, 0), ("broken", 502, 0), ("done_and_broken", 502, 1)],
 )
-async def test_faults_are_made_on_demand(
+async def test_injected_fault_returns_status_and_may_store_message(
     fake_discord: FakeDiscord, http: aiohttp.ClientSession, kind: str, status: int, arrived: int
 ) -> None:
     channel = fake_discord.add_channel("general")
@@ -69,7 +69,9 @@ async def test_faults_are_made_on_demand(
     assert len(channel.messages) == arrived
 
 
-async def test_an_answer_can_be_lost(fake_discord: FakeDiscord, http: aiohttp.ClientSession) -> None:
+async def test_injected_lost_response_still_stores_message(
+    fake_discord: FakeDiscord, http: aiohttp.ClientSession
+) -> None:
     channel = fake_discord.add_channel("general")
     fake_discord.faults.add_fault("POST /channels/", "lost")
     with pytest.raises(aiohttp.ClientError):
@@ -79,9 +81,7 @@ async def test_an_answer_can_be_lost(fake_discord: FakeDiscord, http: aiohttp.Cl
     assert len(channel.messages) == 1
 
 
-async def test_the_newest_messages_are_read_the_newest_first(
-    fake_discord: FakeDiscord, http: aiohttp.ClientSession
-) -> None:
+async def test_message_list_is_newest_first(fake_discord: FakeDiscord, http: aiohttp.ClientSession) -> None:
     channel = fake_discord.add_channel("general")
     messages = [fake_discord.post_message(channel, "anna", str(number)) for number in range(4)]
     async with http.get(f"{fake_discord.api_base_url}/channels/{channel.id}/messages?limit=2") as reply:
@@ -93,7 +93,7 @@ async def test_the_newest_messages_are_read_the_newest_first(
         assert [one["content"] for one in await reply.json()] == ["2", "1"]
 
 
-async def test_a_message_is_edited_and_what_was_sent_is_kept_as_it_came(
+async def test_message_is_edited_and_request_body_is_recorded(
     fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
     channel = fake_discord.add_channel("general")
@@ -108,7 +108,7 @@ async def test_a_message_is_edited_and_what_was_sent_is_kept_as_it_came(
         assert (await reply.json())["code"] == 10008
 
 
-async def test_an_unknown_webhook_and_an_unknown_interaction_are_refused(
+async def test_unknown_webhook_and_interaction_are_not_found(
     fake_discord: FakeDiscord, http: aiohttp.ClientSession
 ) -> None:
     async with http.post(f"{fake_discord.api_base_url}/webhooks/1/x", json={"content": "Hello"}) as reply:

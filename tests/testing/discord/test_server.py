@@ -6,7 +6,7 @@ from moot.testing.discord.guild import Json, Upload
 from moot.testing.discord.server import FakeDiscord, serve_discord
 
 
-async def test_a_transcript_says_who_wrote_what() -> None:
+async def test_channel_transcript_has_authors_and_files() -> None:
     async with serve_discord(FakeDiscord()) as double:
         channel = double.add_channel("general")
         first = double.post_message(channel, "anna", "Hello")
@@ -15,7 +15,7 @@ async def test_a_transcript_says_who_wrote_what() -> None:
         assert await double.wait_for_message(channel, "Hel") == first
 
 
-async def test_a_button_is_pressed_and_a_reply_to_it_can_be_for_one_alone(
+async def test_pressed_button_dispatches_interaction_and_ephemeral_reply_is_hidden(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serve_discord(FakeDiscord()) as double, aiohttp.ClientSession() as http:
@@ -40,7 +40,7 @@ async def test_a_button_is_pressed_and_a_reply_to_it_can_be_for_one_alone(
         assert double.rest.command_replies[-1]["content"] == "Thanks."
 
 
-async def test_what_does_not_come_about_is_told_with_what_did(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wait_until_timeout_shows_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT_TIMEOUT_SECONDS", 0.01)
     double = FakeDiscord()
     double.post_message(double.add_channel("general"), "anna", "Hello")

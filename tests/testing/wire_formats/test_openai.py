@@ -13,7 +13,7 @@ from moot.types.model_info import Profile
 from moot.types.requests import File, ModelRequest, assistant_message, user_message
 
 
-def test_it_reads_what_the_client_writes() -> None:
+def test_openai_dialect_reads_request_of_own_client() -> None:
     asked = ModelRequest(
         model="echo",
         system="Be brief.",
@@ -29,7 +29,7 @@ def test_it_reads_what_the_client_writes() -> None:
     assert last_user_text(heard).strip() == "new"
 
 
-def test_its_errors_are_classified_by_our_client() -> None:
+def test_openai_dialect_errors_are_classified_by_own_client() -> None:
     for status, kind in ((429, "rate_limit"), (529, "overloaded"), (401, "auth")):
         frame = encode_frame(OpenAIDialect().error_frame(status, "no"))
         (failed,) = OpenAIStreamDecoder("lab").decode_frame(frame)

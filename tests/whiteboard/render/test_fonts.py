@@ -5,19 +5,19 @@ from moot.types.errors import FeatureUnavailable
 from moot.whiteboard.render.fonts import MATH_FONT, SANS_FONT, CharacterWidths, font_path, sans_widths
 
 
-def test_both_fonts_are_there() -> None:
+def test_both_fonts_are_installed() -> None:
     for which in (SANS_FONT, MATH_FONT):
         assert font_path(*which).is_file()
 
 
-def test_a_font_that_nothing_brings_is_told() -> None:
+def test_font_path_rejects_missing_font() -> None:
     with pytest.raises(
         FeatureUnavailable, match=r"Comic.ttf comes with no_such_fonts, which is not installed"
     ):
         font_path("no_such_fonts", "Comic.ttf")
 
 
-def test_widths_are_those_of_the_font() -> None:
+def test_character_widths_match_font() -> None:
     font = Font()
     for char in "aMi .é€→中😀":
         glyph = font.glyph_fromid(font.glyphindex(char))
@@ -26,10 +26,10 @@ def test_widths_are_those_of_the_font() -> None:
         )
 
 
-def test_an_m_is_wider_than_an_i() -> None:
+def test_m_is_wider_than_i() -> None:
     assert sans_widths().character_width("m") > 2 * sans_widths().character_width("i")
 
 
-def test_what_is_no_font_is_not_read() -> None:
+def test_character_widths_reject_invalid_font() -> None:
     with pytest.raises(KeyError):
         CharacterWidths(b"\0" * 100)

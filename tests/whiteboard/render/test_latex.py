@@ -10,7 +10,7 @@ from moot.whiteboard.render.latex import (
     render_formula,
     strip_math_delimiters,
 )
-from tests.whiteboard.parsing import Node, parse_markup
+from tests.whiteboard.markup_parsing import Node, parse_markup
 
 VALID_FORMULAS = [
     r"\frac{a}{b}",
@@ -67,23 +67,23 @@ def render_to_tree(latex: str) -> Node:
 
 
 @pytest.mark.parametrize("latex", VALID_FORMULAS)
-def test_what_lessons_write_is_drawn(latex: str) -> None:
+def test_typical_formulas_are_rendered(latex: str) -> None:
     laid = layout_formula(latex)
     assert laid.width > 0
     assert laid.paths.startswith(("<path", "<rect"))
 
 
 @pytest.mark.parametrize("latex", ["$x$", "$$x$$", r"\(x\)", r"\[ x \]", " $x$ "])
-def test_the_signs_of_running_text_are_taken_off(latex: str) -> None:
+def test_strip_math_delimiters_removes_delimiters(latex: str) -> None:
     assert strip_math_delimiters(latex).strip() == "x"
 
 
-def test_signs_within_a_formula_stay() -> None:
+def test_strip_math_delimiters_keeps_inner_signs() -> None:
     assert strip_math_delimiters(r"x \text{ costs } 5\$") == r"x \text{ costs } 5\$"
 
 
 @pytest.mark.parametrize("latex", INVALID_FORMULAS)
-def test_what_is_no_latex_is_shown_with_the_reason(latex: str) -> None:
+def test_invalid_latex_is_rendered_with_reason(latex: str) -> None:
     with pytest.raises(InvalidFormula):
         layout_formula(latex)
     texts = "".join(render_to_tree(latex).itertext())
@@ -91,12 +91,12 @@ def test_what_is_no_latex_is_shown_with_the_reason(latex: str) -> None:
 
 
 @pytest.mark.parametrize("latex", HEAVY_FORMULAS, ids=range(len(HEAVY_FORMULAS)))
-def test_what_would_take_long_is_not_tried(latex: str) -> None:
+def test_heavy_formula_is_rejected(latex: str) -> None:
     with pytest.raises(InvalidFormula, match="too long or too deeply nested"):
         layout_formula(latex)
 
 
-def test_each_row_within_a_row_weighs_twice_as_much() -> None:
+def test_layout_weight_doubles_for_nested_rows() -> None:
     row = "<mrow><mi>a</mi><mi>b</mi></mrow>"
     assert layout_weight(parse_markup(row)[0]) == 1 + 2 * 2 * 2
     assert layout_weight(parse_markup(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
@@ -104,7 +104,7 @@ def test_each_row_within_a_row_weighs_twice_as_much() -> None:
 
 
 @pytest.mark.parametrize("latex", HOSTILE_FORMULAS)
-def test_nothing_but_paths_is_taken_over(latex: str) -> None:
+def test_hostile_latex_yields_only_paths(latex: str) -> None:
     tree = render_to_tree(latex)
     attributes = {name for node in tree.iter() for name in node.attrib}
     values = [value for node in tree.iter() for value in node.attrib.values()]
@@ -113,13 +113,13 @@ def test_nothing_but_paths_is_taken_over(latex: str) -> None:
     assert not [value for value in values if "url" in value or "http" in value]
 
 
-def test_a_formula_has_the_colour_that_was_asked_for() -> None:
+def test_formula_has_requested_colour() -> None:
     assert '<g transform="' in render_formula(make_drawing("x"), Box(0, 0, 400, 80))
     assert render_to_tree("x")[0].get("fill") == "#123456"
     assert [node.get("fill") for node in render_to_tree(r"x\textcolor{red}{y}").iter("path")] == [None, "red"]
 
 
-def test_a_formula_is_fitted_into_its_box() -> None:
+def test_formula_is_scaled_to_box() -> None:
     small = render_formula(make_drawing("x" * 100), Box(0, 0, 50, 20))
     assert "scale(0.0" in small
     assert "scale(1.5" in render_formula(make_drawing("x"), Box(0, 0, 400, 80))

@@ -13,7 +13,7 @@ from moot.whiteboard.render.plots import (
     render_curves,
     render_scatter,
 )
-from tests.whiteboard.parsing import Node, parse_markup
+from tests.whiteboard.markup_parsing import Node, parse_markup
 
 BOX = Box(0, 0, 300, 200)
 COLOURS = ("#111", "#222", "#333")
@@ -24,7 +24,7 @@ def attribute_value(node: Node, name: str) -> float:
     return float(node.get(name) or "nan")
 
 
-def test_columns_stand_as_high_as_their_numbers() -> None:
+def test_column_heights_match_values() -> None:
     one, two, four, below = parse_markup(render_bars(DATA, BOX, 12, COLOURS, horizontal=False)).iter("rect")
     unit = attribute_value(one, "height")
     assert attribute_value(two, "height") == pytest.approx(2 * unit, abs=0.05)
@@ -32,24 +32,24 @@ def test_columns_stand_as_high_as_their_numbers() -> None:
     assert attribute_value(below, "y") == pytest.approx(attribute_value(one, "y") + unit, abs=0.05)
 
 
-def test_bars_lie_as_long_as_their_numbers_with_the_first_on_top() -> None:
+def test_bar_lengths_match_values_with_first_on_top() -> None:
     one, two, *_ = parse_markup(render_bars(DATA, BOX, 12, COLOURS, horizontal=True)).iter("rect")
     assert attribute_value(two, "width") == pytest.approx(2 * attribute_value(one, "width"), abs=0.05)
     assert attribute_value(one, "y") < attribute_value(two, "y")
 
 
-def test_lines_have_a_dot_for_each_number() -> None:
+def test_line_chart_has_dot_for_each_value() -> None:
     tree = parse_markup(render_curves(DATA, BOX, 12, COLOURS, filled=False))
     assert len(list(tree.iter("polyline"))) == 2
     assert len(list(tree.iter("circle"))) == 4
     assert list(tree.iter("polygon")) == []
 
 
-def test_areas_are_filled() -> None:
+def test_area_chart_is_filled() -> None:
     assert len(list(parse_markup(render_curves(DATA, BOX, 12, COLOURS, filled=True)).iter("polygon"))) == 2
 
 
-def test_a_scatter_sets_the_others_against_the_first() -> None:
+def test_scatter_plots_series_against_first() -> None:
     data = ChartData(series=((10, 20, 30), (1, 2, 3)))
     places = [
         (attribute_value(dot, "cx"), attribute_value(dot, "cy"))
@@ -59,7 +59,7 @@ def test_a_scatter_sets_the_others_against_the_first() -> None:
     assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
 
 
-def test_a_single_series_is_scattered_in_its_order() -> None:
+def test_scatter_of_single_series_uses_index() -> None:
     assert (
         len(
             list(
@@ -70,7 +70,7 @@ def test_a_single_series_is_scattered_in_its_order() -> None:
     )
 
 
-def test_labels_too_wide_are_slanted() -> None:
+def test_wide_labels_are_slanted() -> None:
     long = ChartData(labels=("Mathematics",) * 5, series=((1, 2, 3, 4, 5),))
     turned = [
         node
@@ -80,7 +80,7 @@ def test_labels_too_wide_are_slanted() -> None:
     assert [node.text for node in turned] == ["Mathematics"] * 5
 
 
-def test_of_many_short_labels_only_some_are_written() -> None:
+def test_crowded_labels_are_thinned_out() -> None:
     many = ChartData(labels=tuple(map(str, range(50))), series=(tuple(map(float, range(50))),))
     written = [
         node.text for node in parse_markup(render_curves(many, BOX, 12, COLOURS, filled=False)).iter("text")
@@ -102,12 +102,12 @@ NUMBERS = st.floats(-1e12, 1e12)
         (0, 0, (0, 0.2, 0.4, 0.6, 0.8, 1)),
     ],
 )
-def test_ticks_are_round_numbers_around_the_values(low: float, high: float, ticks: tuple[float, ...]) -> None:
+def test_scale_ticks_are_round_numbers(low: float, high: float, ticks: tuple[float, ...]) -> None:
     steps = 3 if low == -20 else 5
     assert compute_scale(low, high, steps=steps, from_zero=True).ticks == pytest.approx(ticks)
 
 
-def test_a_scale_need_not_begin_at_zero() -> None:
+def test_scale_can_start_above_zero() -> None:
     assert compute_scale(1000, 1029, steps=4, from_zero=False).ticks == pytest.approx(
         (1000, 1010, 1020, 1030)
     )
@@ -115,7 +115,7 @@ def test_a_scale_need_not_begin_at_zero() -> None:
 
 
 @given(NUMBERS, NUMBERS, st.integers(2, 6), st.booleans())
-def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_zero: bool) -> None:
+def test_every_value_is_within_scale(one: float, other: float, steps: int, from_zero: bool) -> None:
     made = compute_scale(min(one, other), max(one, other), steps=steps, from_zero=from_zero)
     for value in (one, other):
         assert -1e-6 <= made.relative_position(value) <= 1 + 1e-6
@@ -136,5 +136,5 @@ def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_
         (3e12, "3T"),
     ],
 )
-def test_numbers_are_written_in_few_characters(value: float, text: str) -> None:
+def test_format_tick_is_short(value: float, text: str) -> None:
     assert format_tick(value) == text

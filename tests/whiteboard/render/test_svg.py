@@ -13,9 +13,9 @@ from moot.whiteboard.render.svg import (
     render_svg,
 )
 from moot.whiteboard.state import EMPTY_BOARD, Board, RecordedAction, apply_action, replay_actions
-from tests.whiteboard.ledgers import ACTION_HISTORIES
-from tests.whiteboard.lesson import LESSON_ACTIONS, make_board
-from tests.whiteboard.parsing import Node, parse_markup
+from tests.support.whiteboard_lesson import LESSON_ACTIONS, make_board
+from tests.support.whiteboard_strategies import ACTION_HISTORIES
+from tests.whiteboard.markup_parsing import Node, parse_markup
 
 SVG_GROUP = "{http://www.w3.org/2000/svg}g"
 
@@ -32,19 +32,19 @@ def apply_filter(*colour: float) -> list[float]:
     ]
 
 
-def test_white_becomes_dark_and_black_light() -> None:
+def test_dark_filter_inverts_black_and_white() -> None:
     assert max(apply_filter(1, 1, 1)) < 0.13
     assert min(apply_filter(0, 0, 0)) > 0.9
 
 
-def test_a_hue_stays_what_it_is() -> None:
+def test_dark_filter_keeps_hue() -> None:
     red, green, blue = apply_filter(0.7, 0.1, 0.1)
     assert red > max(green, blue)
     red, green, blue = apply_filter(0.1, 0.2, 0.7)
     assert blue > max(red, green)
 
 
-def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
+def test_dark_filter_applies_to_everything_but_code() -> None:
     root = parse_markup(render_svg(replay_actions(LESSON_ACTIONS), dark=True))[0]
     paper = root.find("{*}rect")
     assert paper is not None
@@ -54,7 +54,7 @@ def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
         assert [one.get("filter") for one in group].count(f"url(#{DARK_FILTER_ID})") == (0 if is_code else 1)
 
 
-def test_an_empty_board_refers_to_nothing() -> None:
+def test_empty_dark_board_has_no_filter_reference() -> None:
     assert DARK_FILTER_ID not in render_svg(EMPTY_BOARD, dark=True).replace(render_dark_filter(), "")
     assert f'filter="url(#{DARK_FILTER_ID})"' in apply_dark_filter("<rect/>")
 
@@ -71,7 +71,7 @@ def tag_names(board: Board) -> set[str]:
     return {node.tag.removeprefix(NAMESPACE) for node in svg_nodes(board)}
 
 
-def test_an_empty_board_is_a_blank_canvas() -> None:
+def test_empty_board_is_blank_canvas() -> None:
     assert render_svg(EMPTY_BOARD) == (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 563" width="1000" height="563" '
         'font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
@@ -79,13 +79,13 @@ def test_an_empty_board_is_a_blank_canvas() -> None:
     )
 
 
-def test_a_closed_board_is_blank_too() -> None:
+def test_closed_board_is_blank_canvas() -> None:
     assert render_svg(apply_action(replay_actions(LESSON_ACTIONS), CloseWhiteboard())) == render_svg(
         EMPTY_BOARD
     )
 
 
-def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
+def test_each_element_is_group_with_id_and_kind() -> None:
     groups = [
         (node.get("id"), node.get("data-kind"))
         for node in svg_nodes(replay_actions(LESSON_ACTIONS))
@@ -103,13 +103,13 @@ def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
     ]
 
 
-def test_text_is_shown_as_it_was_written() -> None:
+def test_text_is_escaped() -> None:
     board = make_board(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
     assert "<script" not in render_svg(board)
     assert "".join(svg_nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
 
 
-def test_shapes_are_drawn_as_they_are_called() -> None:
+def test_shape_name_selects_svg_element() -> None:
     shapes = {"rectangle": "rect", "circle": "ellipse", "triangle": "polygon"}
     for shape, tag in shapes.items():
         board = make_board(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
@@ -131,23 +131,23 @@ def test_shapes_fill_their_box(shape: str, place: dict[str, str]) -> None:
     assert {name: drawn.get(name) for name in place} == place
 
 
-def test_a_shape_that_is_transparent_has_an_outline() -> None:
+def test_transparent_shape_has_outline() -> None:
     board = make_board(DrawShape(shape="circle", x=0, y=0, fill_color="transparent"))
     assert (svg_nodes(board)[-1].get("fill"), svg_nodes(board)[-1].get("stroke")) == ("none", "#5f6b7a")
 
 
-def test_a_lesson_is_made_of_shapes_and_text() -> None:
+def test_lesson_uses_only_expected_tags() -> None:
     assert tag_names(replay_actions(LESSON_ACTIONS)) == TAGS - {"polyline", "circle"}
 
 
-def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
+def test_invalid_formula_does_not_affect_other_elements() -> None:
     board = make_board(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
     assert "Hello" in render_svg(board)
 
 
 @given(ACTION_HISTORIES)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_any_ledger_gives_one_safe_picture(ledger: list[RecordedAction]) -> None:
+def test_any_actions_render_deterministic_safe_svg(ledger: list[RecordedAction]) -> None:
     board = replay_actions(ledger)
     assert render_svg(board) == render_svg(replay_actions(ledger))
     for node in svg_nodes(board):

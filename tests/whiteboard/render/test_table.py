@@ -1,7 +1,7 @@
 from moot.types.drawing import DrawTable
 from moot.whiteboard.geometry import Box
 from moot.whiteboard.render.table import column_widths, render_table
-from tests.whiteboard.parsing import Node, parse_markup
+from tests.whiteboard.markup_parsing import Node, parse_markup
 
 BOX = Box(0, 0, 400, 160)
 
@@ -11,22 +11,22 @@ def cell_nodes(*rows: tuple[str, ...]) -> list[Node]:
     return list(parse_markup(drawn).iter("text"))
 
 
-def test_cells_stand_in_rows_and_columns() -> None:
+def test_cells_are_aligned_in_rows_and_columns() -> None:
     n, square, two, four = cell_nodes(("n", "n²"), ("2", "4"))
     assert n.get("y") == square.get("y") != two.get("y") == four.get("y")
     assert n.get("x") == two.get("x") != square.get("x") == four.get("x")
 
 
-def test_short_rows_are_filled_up() -> None:
+def test_short_rows_are_padded() -> None:
     assert [text.text for text in cell_nodes(("a", "b"), ("c",))] == ["a", "b", "c"]
 
 
-def test_a_column_is_as_wide_as_its_content_asks_for() -> None:
+def test_column_widths_follow_content() -> None:
     narrow, wide = column_widths([("n", "what it is called")], 400, 15)
     assert narrow < wide
     assert narrow + wide == 400
     assert narrow >= 400 / 2 / 2
 
 
-def test_a_cell_with_much_to_say_wraps() -> None:
+def test_long_cell_text_is_wrapped() -> None:
     assert len(cell_nodes(("n", "so many words that they cannot stand in one line of this table"))) > 2

@@ -1,16 +1,6 @@
 // Written by `python web/api_types.py` from the values of the server. Not to be edited.
 
-export interface Acceptance {
-  persona: string;
-  field: "description" | "system_prompt";
-  before: string;
-  after: string;
-  made: boolean;
-  participant: string;
-  replaced: string | null;
-}
-
-export interface Accepted {
+export interface AcceptedRun {
   message: Message | null;
   run: Run;
 }
@@ -36,7 +26,12 @@ export interface ActionTaken {
   stage: string;
   round: number;
   id: string;
-  action: Open | Close | Clear | Delete | DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode | EditCode | Spotlight | Laser | PlayVideo;
+  action: OpenWhiteboard | CloseWhiteboard | ClearWhiteboard | DeleteElement | DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode | EditCode | Spotlight | Laser | PlayVideo;
+}
+
+export interface ActiveDiscussion {
+  discussion: string;
+  runs: number;
 }
 
 export interface Activity {
@@ -45,14 +40,14 @@ export interface Activity {
   asking: readonly string[];
 }
 
-export interface AdvisorRules {
+export interface AdvisorOptions {
   early?: number;
   budget?: number;
   cross_talk?: boolean;
   synthesis?: boolean;
 }
 
-export interface Advisors {
+export interface AdvisorRules {
   early?: number;
   budget?: number;
   cross_talk?: boolean;
@@ -73,16 +68,6 @@ export interface Agreed {
   saved: number | null;
 }
 
-export interface AllProposed {
-  type: "done";
-  proposals: number;
-  dropped: readonly Dropped[];
-  model: string;
-  usage: Usage;
-  cost: number | null;
-  message: string;
-}
-
 export interface Answer {
   text: string;
   thoughts: string;
@@ -91,14 +76,18 @@ export interface Answer {
   tools: readonly ToolUse[];
 }
 
-export interface Answered {
-  answer: "allow" | "always" | "refuse";
+export interface AppliedImprovement {
+  persona: string;
+  field: "description" | "system_prompt";
+  before: string;
+  after: string;
+  made: boolean;
+  participant: string;
+  replaced: string | null;
 }
 
-export interface AnsweredAgain {
-  type: "answered";
-  round: number;
-  answer: string;
+export interface ApprovalAnswer {
+  answer: "allow" | "always" | "refuse";
 }
 
 export interface ApprovalGiven {
@@ -127,7 +116,7 @@ export interface ApprovalWanted {
   again: boolean;
 }
 
-export interface Asserted {
+export interface AssertionsInput {
   assertions: string;
   judge?: string | null;
 }
@@ -175,34 +164,42 @@ export interface ChartData {
   series: readonly (readonly number[])[];
 }
 
-export interface ChosenVersion {
-  version: string;
-}
-
 export interface Claim {
   claim: string;
-  supporters: readonly Voice[];
-  opponents: readonly Voice[];
+  supporters: readonly ClaimQuote[];
+  opponents: readonly ClaimQuote[];
   minority: boolean;
 }
 
-export interface Clear {
+export interface ClaimQuote {
+  participant: string;
+  quote: string;
+  message: string;
+}
+
+export interface ClarifyingQuestions {
+  questions: readonly string[];
+  model: string;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface ClearWhiteboard {
   name: "wb_clear";
 }
 
-export interface Close {
+export interface CloseWhiteboard {
   name: "wb_close";
 }
 
-export interface CodeListingLine {
+export interface CodeLine {
   id: string;
   text: string;
 }
 
-export interface Consolidated {
-  consolidation: Consolidation;
-  usage: Usage;
-  cost: number | null;
+export interface CodeListing {
+  lines: readonly CodeLine[];
+  named: number;
 }
 
 export interface Consolidation {
@@ -216,13 +213,23 @@ export interface Consolidation {
   ended_at: number | null;
 }
 
-export interface CrossModel {
-  agreements: readonly string[];
-  disagreements: readonly string[];
-  convergenceSummary: string;
+export interface ConsolidationResult {
+  consolidation: Consolidation;
+  usage: Usage;
+  cost: number | null;
 }
 
-export interface Debate {
+export interface ContinueRequest {
+  turns?: number;
+}
+
+export interface DebateClaims {
+  claims: readonly Claim[];
+  flips: readonly PositionChange[];
+  unproven: number;
+}
+
+export interface DebateOptions {
   lead?: string | null;
   quorum?: number | null;
   deadline?: number | null;
@@ -240,6 +247,13 @@ export interface DebateRules {
   ledger?: boolean;
 }
 
+export interface DebateSummary {
+  originalPrompt: string;
+  overview: string;
+  crossModel: TableSummary;
+  perModel: readonly ParticipantSummary[];
+}
+
 export interface Decided {
   type: "decision";
   run: string;
@@ -255,12 +269,12 @@ export interface Decided {
   by: "model" | "rules";
 }
 
-export interface Delete {
+export interface DeleteElement {
   name: "wb_delete";
   elementId: string;
 }
 
-export interface Directed {
+export interface DirectedOptions {
   turns?: number;
   trigger?: string | null;
   topic?: string;
@@ -278,9 +292,9 @@ export interface Discussion {
   language: string | null;
   model: string | null;
   clerk: string | null;
-  debate: Debate | null;
-  advisors: Advisors | null;
-  directed: Directed | null;
+  debate: DebateOptions | null;
+  advisors: AdvisorOptions | null;
+  directed: DirectedOptions | null;
   summary: string | null;
   usefulness: number | null;
   exported_at: number | null;
@@ -292,7 +306,7 @@ export interface DiscussionChange {
   title?: string;
   status?: "active" | "archived" | "completed";
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
-  participants?: readonly (string | Wanted)[];
+  participants?: readonly (string | ParticipantInput)[];
   rounds?: number;
   persona?: string | null;
   project?: string | null;
@@ -316,9 +330,17 @@ export interface DiscussionDeleted {
   id: string;
 }
 
+export interface DiscussionDetail {
+  discussion: Discussion;
+  messages: readonly Message[];
+  before: number | null;
+  runs: readonly Run[];
+  told: readonly (Notice | Recapped)[];
+}
+
 export interface DiscussionDraft {
   message: string;
-  participants: readonly (string | Wanted)[];
+  participants: readonly (string | ParticipantInput)[];
   title?: string | null;
   mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
   rounds?: number;
@@ -334,12 +356,10 @@ export interface DiscussionDraft {
   cap?: number | null;
 }
 
-export interface DiscussionRead {
-  discussion: Discussion;
-  messages: readonly Message[];
-  before: number | null;
-  runs: readonly Run[];
-  told: readonly (Notice | Recapped)[];
+export interface DiscussionPage {
+  discussions: readonly Discussion[];
+  next: string | null;
+  hits: readonly SearchHit[];
 }
 
 export interface DrawChart {
@@ -424,11 +444,6 @@ export interface DrawText {
   color: string;
 }
 
-export interface Dropped {
-  name: string;
-  reason: string;
-}
-
 export interface EditCode {
   name: "wb_edit_code";
   elementId: string;
@@ -442,7 +457,7 @@ export interface Element {
   id: string;
   drawing: DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode;
   by: string | null;
-  listing: Listing;
+  listing: CodeListing;
 }
 
 export interface Estimate {
@@ -450,7 +465,45 @@ export interface Estimate {
   left: number | null;
 }
 
-export interface Exported {
+export interface EstimateRequest {
+  message: string;
+  participants?: readonly (string | ParticipantInput)[] | null;
+  title?: string | null;
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
+  rounds?: number;
+  persona?: string | null;
+  project?: string | null;
+  language?: string | null;
+  model?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+  clerk?: string | null;
+  files?: readonly string[];
+  cap?: number | null;
+  discussion?: string | null;
+  to?: readonly string[] | null;
+}
+
+export interface Evaluation {
+  id: string;
+  message: string;
+  judge: string;
+  assertions: readonly string[];
+  verdicts: readonly Verdict[];
+  rounds: readonly ImprovementRound[];
+  acceptance: AppliedImprovement | null;
+  created_at: number;
+  accepted_at: number | null;
+}
+
+export interface EvaluationResult {
+  trial: Evaluation;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface ExportResult {
   discussion: string;
   summary: string;
   usefulness: number;
@@ -479,15 +532,6 @@ export interface File {
   data: unknown;
 }
 
-export interface Flip {
-  participant: string;
-  before: string;
-  after: string;
-  because_of: string | null;
-  quote: string;
-  message: string;
-}
-
 export interface Forecast {
   lines: readonly ForecastLine[];
   calls: number;
@@ -507,33 +551,26 @@ export interface ForecastLine {
   cost: number | null;
 }
 
-export interface Generating {
-  discussion: string;
-  runs: number;
-}
-
-export interface GoOn {
-  turns?: number;
-}
-
-export interface Hit {
-  before: string;
-  found: string;
-  after: string;
-  discussion: string;
-  message: string;
-}
-
-export interface Improved {
+export interface ImprovementEnded {
   type: "done";
   outcome: "all_pass" | "failed" | "no_more_rounds";
-  trial: Trial;
+  trial: Evaluation;
   message: string;
 }
 
-export interface Improving {
+export interface ImprovementRound {
+  description: string;
+  change: string;
+  answer: string;
+  verdicts: readonly Verdict[];
+  better: boolean;
+  cost: number | null;
+  created_at: number;
+}
+
+export interface ImprovementStarted {
   type: "improving";
-  trial: Trial;
+  trial: Evaluation;
 }
 
 export interface Insight {
@@ -556,13 +593,7 @@ export interface InsightPage {
   next: string | null;
 }
 
-export interface Judged {
-  trial: Trial;
-  usage: Usage;
-  cost: number | null;
-}
-
-export interface KnowledgeAsked {
+export interface KnowledgeRequest {
   model?: string | null;
 }
 
@@ -576,16 +607,15 @@ export interface LaneReport {
   anchors: Readonly<Record<string, string>>;
 }
 
+export interface LaneThread {
+  lane: LaneReport;
+  messages: readonly Message[];
+}
+
 export interface Laser {
   name: "laser";
   elementId: string;
   color: string;
-}
-
-export interface Ledger {
-  claims: readonly Claim[];
-  flips: readonly Flip[];
-  unproven: number;
 }
 
 export interface LedgerMade {
@@ -597,53 +627,13 @@ export interface LedgerMade {
   model: string;
   usage: Usage;
   cost: number | null;
-  ledger: Ledger;
+  ledger: DebateClaims;
 }
 
 export interface LessonRules {
   turns?: number;
   trigger?: string | null;
   topic?: string;
-}
-
-export interface LineUp {
-  id: string;
-  name: string;
-  mode: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
-  participants: readonly Participant[];
-  rounds: number;
-  clerk: string | null;
-  debate: Debate | null;
-  advisors: Advisors | null;
-  directed: Directed | null;
-  created_at: number;
-}
-
-export interface LineUpChange {
-  name?: string;
-  participants?: readonly (string | Wanted)[];
-  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
-  rounds?: number;
-  clerk?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
-}
-
-export interface LineUpDraft {
-  name: string;
-  participants: readonly (string | Wanted)[];
-  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
-  rounds?: number;
-  clerk?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
-}
-
-export interface LineUpPage {
-  line_ups: readonly LineUp[];
-  next: string | null;
 }
 
 export interface ListedServer {
@@ -660,21 +650,9 @@ export interface ListedTool {
   trusted: boolean;
 }
 
-export interface Listing {
-  lines: readonly CodeListingLine[];
-  named: number;
-}
-
 export interface Login {
   name: string;
   password: string;
-}
-
-export interface MadeToken {
-  id: string;
-  name: string;
-  created_at: number;
-  secret: string;
 }
 
 export interface Me {
@@ -725,6 +703,17 @@ export interface Message {
   created_at: number;
 }
 
+export interface MessageDraft {
+  message: string;
+  to?: readonly string[] | null;
+  files?: readonly string[];
+  cap?: number | null;
+}
+
+export interface MessageEdit {
+  content: string;
+}
+
 export interface ModelRequest {
   model: string;
   messages: readonly Told[];
@@ -742,20 +731,13 @@ export interface NewKey {
   key: string;
 }
 
-export interface NewMessage {
-  message: string;
-  to?: readonly string[] | null;
-  files?: readonly string[];
-  cap?: number | null;
-}
-
-export interface NewServer {
-  url: string;
-  headers?: Readonly<Record<string, string>>;
-}
-
 export interface NewToken {
   name: string;
+}
+
+export interface NewToolServer {
+  url: string;
+  headers?: Readonly<Record<string, string>>;
 }
 
 export interface Notice {
@@ -769,22 +751,8 @@ export interface Notice {
   charge: Charge | null;
 }
 
-export interface Open {
+export interface OpenWhiteboard {
   name: "wb_open";
-}
-
-export interface OtherModel {
-  model?: string | null;
-}
-
-export interface OtherWords {
-  content: string;
-}
-
-export interface Page {
-  discussions: readonly Discussion[];
-  next: string | null;
-  hits: readonly Hit[];
 }
 
 export interface Participant {
@@ -803,6 +771,30 @@ export interface Participant {
   tools?: readonly string[];
 }
 
+export interface ParticipantInput {
+  id?: string | null;
+  model: string;
+  persona?: string | null;
+  name?: string | null;
+  temperature?: number | null;
+  max_tokens?: number | null;
+  thinking?: "high" | "low" | "medium" | null;
+  role?: "assistant" | "student" | "teacher" | null;
+  priority?: number;
+  active?: boolean;
+  colour?: string | null;
+  avatar?: string | null;
+  tools?: readonly string[];
+}
+
+export interface ParticipantSummary {
+  participant: string;
+  initialSummary: string;
+  refinedSummary: string;
+  changedPosition: boolean;
+  keyPoints: readonly string[];
+}
+
 export interface Pattern {
   id: string;
   kind: "architecture" | "pain" | "pattern" | "solution" | "success" | "tool";
@@ -812,19 +804,6 @@ export interface Pattern {
   frequency: number;
   severity: "blocker" | "high" | "low" | "medium" | null;
   tags: readonly string[];
-}
-
-export interface Patterns {
-  completed: Consolidation | null;
-  newest: Consolidation | null;
-}
-
-export interface PerModel {
-  participant: string;
-  initialSummary: string;
-  refinedSummary: string;
-  changedPosition: boolean;
-  keyPoints: readonly string[];
 }
 
 export interface Persona {
@@ -868,22 +847,30 @@ export interface PersonaPage {
   next: string | null;
 }
 
-export interface PersonaSuggestionsAsked {
-  questions: readonly string[];
-  model: string;
-  usage: Usage;
-  cost: number | null;
+export interface PersonaRewritten {
+  type: "rewritten";
+  round: number;
+  change: string;
+  description: string;
 }
 
-export interface Place {
-  participant: string;
-  points: number;
-  votes: number;
+export interface PersonaSuggested {
+  type: "proposal";
+  proposal: Proposal;
 }
 
 export interface PlayVideo {
   name: "play_video";
   elementId: string;
+}
+
+export interface PositionChange {
+  participant: string;
+  before: string;
+  after: string;
+  because_of: string | null;
+  quote: string;
+  message: string;
 }
 
 export interface Post {
@@ -909,6 +896,46 @@ export interface PostDraft {
 
 export interface PostPage {
   posts: readonly Post[];
+  next: string | null;
+}
+
+export interface Preset {
+  id: string;
+  name: string;
+  mode: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
+  participants: readonly Participant[];
+  rounds: number;
+  clerk: string | null;
+  debate: DebateOptions | null;
+  advisors: AdvisorOptions | null;
+  directed: DirectedOptions | null;
+  created_at: number;
+}
+
+export interface PresetChange {
+  name?: string;
+  participants?: readonly (string | ParticipantInput)[];
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
+  rounds?: number;
+  clerk?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+}
+
+export interface PresetDraft {
+  name: string;
+  participants: readonly (string | ParticipantInput)[];
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
+  rounds?: number;
+  clerk?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+}
+
+export interface PresetPage {
+  line_ups: readonly Preset[];
   next: string | null;
 }
 
@@ -945,10 +972,25 @@ export interface ProjectPage {
   next: string | null;
 }
 
+export interface ProjectPatterns {
+  completed: Consolidation | null;
+  newest: Consolidation | null;
+}
+
+export interface PromptPartView {
+  role: "assistant" | "system" | "user";
+  origin: "call" | "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference" | "result";
+  name: string | null;
+  message: string | null;
+  text: string;
+  tokens: number;
+  size: number | null;
+}
+
 export interface PromptParts {
   model: string;
   tokens: number;
-  parts: readonly Shown[];
+  parts: readonly PromptPartView[];
   tools: readonly string[];
 }
 
@@ -968,16 +1010,6 @@ export interface Proposal {
   category: "challenger" | "figure" | "role" | "thinker";
   description: string;
   rationale: string;
-}
-
-export interface Proposed {
-  type: "proposal";
-  proposal: Proposal;
-}
-
-export interface Proposing {
-  type: "proposing";
-  model: string;
 }
 
 export interface ProviderModels {
@@ -1000,8 +1032,14 @@ export interface ProviderStatus {
   stored_at: number | null;
 }
 
+export interface RankedAnswer {
+  participant: string;
+  points: number;
+  votes: number;
+}
+
 export interface Ranking {
-  places: readonly Place[];
+  places: readonly RankedAnswer[];
   ballots: Readonly<Record<string, readonly (readonly string[])[]>>;
 }
 
@@ -1032,33 +1070,13 @@ export interface Recapped {
   recap: string;
 }
 
-export interface Reply {
-  question: string;
-  answer: string;
+export interface RegenerateRequest {
+  model?: string | null;
 }
 
-export interface Report {
-  id: string;
-  discussion: string;
-  message: string | null;
-  mode: string;
-  status: "running" | "waiting" | "completed" | "failed" | "interrupted" | "stopped";
-  created_at: number;
-  ended_at: number | null;
-  revision: number;
-  again: string | null;
-  lanes: readonly LaneReport[];
-  summary: Summary | null;
-  ranking: Ranking | null;
-  claims: readonly Claim[];
-  flips: readonly Flip[];
-  unproven: number;
-  agreed: Agreed | null;
-  decisions: readonly Decided[];
-  notices: readonly Notice[];
-  usage: Usage;
-  cost: number;
-  unpriced: number;
+export interface RejectedProposal {
+  name: string;
+  reason: string;
 }
 
 export interface Resync {
@@ -1067,24 +1085,20 @@ export interface Resync {
   after: number;
 }
 
-export interface Retry {
+export interface RetryRequest {
   model?: string | null;
 }
 
-export interface Round {
-  description: string;
-  change: string;
+export interface RoundAnswered {
+  type: "answered";
+  round: number;
   answer: string;
-  verdicts: readonly Verdict[];
-  better: boolean;
-  cost: number | null;
-  created_at: number;
 }
 
 export interface RoundEnded {
   type: "round_ended";
   number: number;
-  round: Round;
+  round: ImprovementRound;
 }
 
 export interface Run {
@@ -1107,6 +1121,30 @@ export interface RunEnded {
   status: "completed" | "failed" | "interrupted" | "stopped";
 }
 
+export interface RunReport {
+  id: string;
+  discussion: string;
+  message: string | null;
+  mode: string;
+  status: "running" | "waiting" | "completed" | "failed" | "interrupted" | "stopped";
+  created_at: number;
+  ended_at: number | null;
+  revision: number;
+  again: string | null;
+  lanes: readonly LaneReport[];
+  summary: DebateSummary | null;
+  ranking: Ranking | null;
+  claims: readonly Claim[];
+  flips: readonly PositionChange[];
+  unproven: number;
+  agreed: Agreed | null;
+  decisions: readonly Decided[];
+  notices: readonly Notice[];
+  usage: Usage;
+  cost: number;
+  unpriced: number;
+}
+
 export interface RunStarted {
   type: "run_started";
   run: string;
@@ -1115,23 +1153,20 @@ export interface RunStarted {
   participants: readonly Participant[];
 }
 
-export interface Shown {
-  role: "assistant" | "system" | "user";
-  origin: "call" | "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference" | "result";
-  name: string | null;
-  message: string | null;
-  text: string;
-  tokens: number;
-  size: number | null;
+export interface SearchHit {
+  before: string;
+  found: string;
+  after: string;
+  discussion: string;
+  message: string;
 }
 
-export interface SituationKnown {
-  situation: string;
-  model: string;
-  answers?: readonly Reply[];
+export interface SituationAnswer {
+  question: string;
+  answer: string;
 }
 
-export interface SituationTold {
+export interface SituationInput {
   situation: string;
   model: string;
 }
@@ -1148,7 +1183,7 @@ export interface Spending {
   unpriced: number;
 }
 
-export interface SpendingOn {
+export interface SpendingItem {
   calls: number;
   input: number;
   output: number;
@@ -1177,13 +1212,13 @@ export interface StageStarted {
   round: number;
 }
 
-export interface Started {
+export interface StartedRun {
   discussion: Discussion;
   message: Message | null;
   run: Run;
 }
 
-export interface StopWish {
+export interface StopRequest {
   participant?: string | null;
 }
 
@@ -1195,17 +1230,31 @@ export interface StoredFile {
   created_at: number;
 }
 
-export interface StoredServer {
+export interface StoredToolServer {
   name: string;
   url: string;
   created_at: number;
 }
 
-export interface Summary {
-  originalPrompt: string;
-  overview: string;
-  crossModel: CrossModel;
-  perModel: readonly PerModel[];
+export interface SuggestionRequest {
+  situation: string;
+  model: string;
+  answers?: readonly SituationAnswer[];
+}
+
+export interface SuggestionsEnded {
+  type: "done";
+  proposals: number;
+  dropped: readonly RejectedProposal[];
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  message: string;
+}
+
+export interface SuggestionsStarted {
+  type: "proposing";
+  model: string;
 }
 
 export interface SummaryMade {
@@ -1217,27 +1266,13 @@ export interface SummaryMade {
   model: string;
   usage: Usage;
   cost: number | null;
-  summary: Summary;
+  summary: DebateSummary;
 }
 
-export interface Supposed {
-  message: string;
-  participants?: readonly (string | Wanted)[] | null;
-  title?: string | null;
-  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
-  rounds?: number;
-  persona?: string | null;
-  project?: string | null;
-  language?: string | null;
-  model?: string | null;
-  debate?: DebateRules | null;
-  advisors?: AdvisorRules | null;
-  directed?: LessonRules | null;
-  clerk?: string | null;
-  files?: readonly string[];
-  cap?: number | null;
-  discussion?: string | null;
-  to?: readonly string[] | null;
+export interface TableSummary {
+  agreements: readonly string[];
+  disagreements: readonly string[];
+  convergenceSummary: string;
 }
 
 export interface Text {
@@ -1283,11 +1318,6 @@ export interface ThoughtDelta {
   text: string;
 }
 
-export interface Thread {
-  lane: LaneReport;
-  messages: readonly Message[];
-}
-
 export interface Token {
   id: string;
   name: string;
@@ -1297,6 +1327,13 @@ export interface Token {
 export interface TokenRate {
   characters_per_token: number;
   tokens: number;
+}
+
+export interface TokenWithSecret {
+  id: string;
+  name: string;
+  created_at: number;
+  secret: string;
 }
 
 export interface Told {
@@ -1364,33 +1401,14 @@ export interface ToolUse {
   said: number;
 }
 
-export interface Transcript {
+export interface TranscriptDocument {
   moot: number;
   discussion: Discussion;
   messages: readonly Message[];
   versions: readonly Message[];
-  runs: readonly Report[];
+  runs: readonly RunReport[];
   files: readonly StoredFile[];
   board: Board;
-}
-
-export interface Trial {
-  id: string;
-  message: string;
-  judge: string;
-  assertions: readonly string[];
-  verdicts: readonly Verdict[];
-  rounds: readonly Round[];
-  acceptance: Acceptance | null;
-  created_at: number;
-  accepted_at: number | null;
-}
-
-export interface Tried {
-  type: "rewritten";
-  round: number;
-  change: string;
-  description: string;
 }
 
 export interface TurnEnded {
@@ -1439,7 +1457,7 @@ export interface UsageReport {
   until: string;
   by: "day" | "discussion" | "model" | "purpose";
   total: Spending;
-  rows: readonly SpendingOn[];
+  rows: readonly SpendingItem[];
 }
 
 export interface Verdict {
@@ -1447,31 +1465,13 @@ export interface Verdict {
   reason: string;
 }
 
+export interface VersionSelection {
+  version: string;
+}
+
 export interface Versions {
   current: string;
   versions: readonly Message[];
-}
-
-export interface Voice {
-  participant: string;
-  quote: string;
-  message: string;
-}
-
-export interface Wanted {
-  id?: string | null;
-  model: string;
-  persona?: string | null;
-  name?: string | null;
-  temperature?: number | null;
-  max_tokens?: number | null;
-  thinking?: "high" | "low" | "medium" | null;
-  role?: "assistant" | "student" | "teacher" | null;
-  priority?: number;
-  active?: boolean;
-  colour?: string | null;
-  avatar?: string | null;
-  tools?: readonly string[];
 }
 
 export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded;
@@ -1483,32 +1483,32 @@ export const COLOURS: readonly string[] = ["#2f7d80", "#b4532a", "#6a5acd", "#a0
 export const REFUSED = "The person refused this call. Do not try it again; go on without it.";
 
 export interface Calls {
-  "GET /api/activity": { takes: null; gives: readonly Generating[] };
+  "GET /api/activity": { takes: null; gives: readonly ActiveDiscussion[] };
   "GET /api/budget": { takes: null; gives: Budget };
   "POST /api/budget/re-up": { takes: null; gives: Budget };
-  "GET /api/discussions": { takes: null; gives: Page };
-  "POST /api/discussions": { takes: DiscussionDraft; gives: Started };
+  "GET /api/discussions": { takes: null; gives: DiscussionPage };
+  "POST /api/discussions": { takes: DiscussionDraft; gives: StartedRun };
   "DELETE /api/discussions/{id}": { takes: null; gives: null };
-  "GET /api/discussions/{id}": { takes: null; gives: DiscussionRead };
+  "GET /api/discussions/{id}": { takes: null; gives: DiscussionDetail };
   "PATCH /api/discussions/{id}": { takes: DiscussionChange; gives: Discussion };
   "POST /api/discussions/{id}/archive": { takes: null; gives: Discussion };
   "GET /api/discussions/{id}/board": { takes: null; gives: Board };
   "GET /api/discussions/{id}/board.png": { takes: null; gives: unknown };
   "GET /api/discussions/{id}/board.svg": { takes: null; gives: null };
-  "POST /api/discussions/{id}/continue": { takes: GoOn | null; gives: Accepted };
-  "POST /api/discussions/{id}/export": { takes: KnowledgeAsked | null; gives: Exported };
+  "POST /api/discussions/{id}/continue": { takes: ContinueRequest | null; gives: AcceptedRun };
+  "POST /api/discussions/{id}/export": { takes: KnowledgeRequest | null; gives: ExportResult };
   "GET /api/discussions/{id}/insights": { takes: null; gives: InsightPage };
-  "POST /api/discussions/{id}/messages": { takes: NewMessage; gives: Accepted };
+  "POST /api/discussions/{id}/messages": { takes: MessageDraft; gives: AcceptedRun };
   "GET /api/discussions/{id}/transcript.html": { takes: null; gives: null };
-  "GET /api/discussions/{id}/transcript.json": { takes: null; gives: Transcript };
+  "GET /api/discussions/{id}/transcript.json": { takes: null; gives: TranscriptDocument };
   "GET /api/discussions/{id}/transcript.md": { takes: null; gives: null };
-  "PATCH /api/discussions/{id}/turns/{turn}": { takes: OtherWords; gives: Message };
-  "POST /api/discussions/{id}/turns/{turn}/again": { takes: OtherModel | null; gives: Accepted };
-  "POST /api/discussions/{id}/turns/{turn}/choose": { takes: ChosenVersion; gives: Message };
+  "PATCH /api/discussions/{id}/turns/{turn}": { takes: MessageEdit; gives: Message };
+  "POST /api/discussions/{id}/turns/{turn}/again": { takes: RegenerateRequest | null; gives: AcceptedRun };
+  "POST /api/discussions/{id}/turns/{turn}/choose": { takes: VersionSelection; gives: Message };
   "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
   "GET /api/discussions/{id}/turns/{turn}/prompt/parts": { takes: null; gives: PromptParts };
   "GET /api/discussions/{id}/turns/{turn}/versions": { takes: null; gives: Versions };
-  "POST /api/estimate": { takes: Supposed; gives: Estimate };
+  "POST /api/estimate": { takes: EstimateRequest; gives: Estimate };
   "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };
   "DELETE /api/files/{id}": { takes: null; gives: null };
@@ -1516,55 +1516,55 @@ export interface Calls {
   "GET /api/files/{id}/content": { takes: null; gives: null };
   "DELETE /api/keys/{provider}": { takes: null; gives: null };
   "PUT /api/keys/{provider}": { takes: NewKey; gives: null };
-  "GET /api/line-ups": { takes: null; gives: LineUpPage };
-  "POST /api/line-ups": { takes: LineUpDraft; gives: LineUp };
+  "GET /api/line-ups": { takes: null; gives: PresetPage };
+  "POST /api/line-ups": { takes: PresetDraft; gives: Preset };
   "DELETE /api/line-ups/{id}": { takes: null; gives: null };
-  "GET /api/line-ups/{id}": { takes: null; gives: LineUp };
-  "PATCH /api/line-ups/{id}": { takes: LineUpChange; gives: LineUp };
+  "GET /api/line-ups/{id}": { takes: null; gives: Preset };
+  "PATCH /api/line-ups/{id}": { takes: PresetChange; gives: Preset };
   "POST /api/login": { takes: Login; gives: Me };
   "POST /api/logout": { takes: null; gives: null };
   "GET /api/me": { takes: null; gives: Me };
-  "GET /api/messages/{id}/assertions": { takes: null; gives: readonly Trial[] };
-  "POST /api/messages/{id}/assertions": { takes: Asserted; gives: Judged };
+  "GET /api/messages/{id}/assertions": { takes: null; gives: readonly Evaluation[] };
+  "POST /api/messages/{id}/assertions": { takes: AssertionsInput; gives: EvaluationResult };
   "GET /api/models": { takes: null; gives: readonly ProviderModels[] };
   "GET /api/personas": { takes: null; gives: PersonaPage };
   "POST /api/personas": { takes: PersonaDraft; gives: Persona };
   "DELETE /api/personas/{id}": { takes: null; gives: null };
   "GET /api/personas/{id}": { takes: null; gives: Persona };
   "PATCH /api/personas/{id}": { takes: PersonaChange; gives: Persona };
-  "POST /api/perspectives": { takes: SituationKnown; gives: Proposing | Proposed | AllProposed };
-  "POST /api/perspectives/questions": { takes: SituationTold; gives: PersonaSuggestionsAsked };
+  "POST /api/perspectives": { takes: SuggestionRequest; gives: SuggestionsStarted | PersonaSuggested | SuggestionsEnded };
+  "POST /api/perspectives/questions": { takes: SituationInput; gives: ClarifyingQuestions };
   "GET /api/projects": { takes: null; gives: ProjectPage };
   "POST /api/projects": { takes: ProjectDraft; gives: Project };
   "DELETE /api/projects/{id}": { takes: null; gives: null };
   "GET /api/projects/{id}": { takes: null; gives: Project };
   "PATCH /api/projects/{id}": { takes: ProjectChange; gives: Project };
-  "POST /api/projects/{id}/consolidate": { takes: KnowledgeAsked | null; gives: Consolidated };
+  "POST /api/projects/{id}/consolidate": { takes: KnowledgeRequest | null; gives: ConsolidationResult };
   "GET /api/projects/{id}/insights": { takes: null; gives: InsightPage };
-  "GET /api/projects/{id}/patterns": { takes: null; gives: Patterns };
+  "GET /api/projects/{id}/patterns": { takes: null; gives: ProjectPatterns };
   "GET /api/projects/{id}/posts": { takes: null; gives: PostPage };
   "POST /api/projects/{id}/posts": { takes: PostDraft; gives: Post };
   "DELETE /api/projects/{id}/posts/{post_id}": { takes: null; gives: null };
   "PATCH /api/projects/{id}/posts/{post_id}": { takes: PostChange; gives: Post };
   "GET /api/providers": { takes: null; gives: readonly ProviderStatus[] };
-  "GET /api/runs/{id}": { takes: null; gives: Report };
-  "POST /api/runs/{id}/approvals/{call}": { takes: Answered; gives: null };
+  "GET /api/runs/{id}": { takes: null; gives: RunReport };
+  "POST /api/runs/{id}/approvals/{call}": { takes: ApprovalAnswer; gives: null };
   "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
-  "GET /api/runs/{id}/lanes/{participant}/messages": { takes: null; gives: Thread };
-  "POST /api/runs/{id}/lanes/{participant}/retry": { takes: Retry | null; gives: Run };
+  "GET /api/runs/{id}/lanes/{participant}/messages": { takes: null; gives: LaneThread };
+  "POST /api/runs/{id}/lanes/{participant}/retry": { takes: RetryRequest | null; gives: Run };
   "POST /api/runs/{id}/lanes/{participant}/stop": { takes: null; gives: Run };
   "POST /api/runs/{id}/retry-failed": { takes: null; gives: Run };
-  "POST /api/runs/{id}/stop": { takes: StopWish | null; gives: Run };
+  "POST /api/runs/{id}/stop": { takes: StopRequest | null; gives: Run };
   "GET /api/tokens": { takes: null; gives: readonly Token[] };
-  "POST /api/tokens": { takes: NewToken; gives: MadeToken };
+  "POST /api/tokens": { takes: NewToken; gives: TokenWithSecret };
   "DELETE /api/tokens/{id}": { takes: null; gives: null };
-  "GET /api/tool-servers": { takes: null; gives: readonly StoredServer[] };
+  "GET /api/tool-servers": { takes: null; gives: readonly StoredToolServer[] };
   "DELETE /api/tool-servers/{name}": { takes: null; gives: null };
-  "PUT /api/tool-servers/{name}": { takes: NewServer; gives: null };
+  "PUT /api/tool-servers/{name}": { takes: NewToolServer; gives: null };
   "GET /api/tools": { takes: null; gives: readonly ListedServer[] };
-  "GET /api/trials/{id}": { takes: null; gives: Trial };
-  "POST /api/trials/{id}/accept": { takes: null; gives: Trial };
-  "POST /api/trials/{id}/improve": { takes: null; gives: Improving | Tried | AnsweredAgain | RoundEnded | Improved };
-  "POST /api/trials/{id}/undo": { takes: null; gives: Trial };
+  "GET /api/trials/{id}": { takes: null; gives: Evaluation };
+  "POST /api/trials/{id}/accept": { takes: null; gives: Evaluation };
+  "POST /api/trials/{id}/improve": { takes: null; gives: ImprovementStarted | PersonaRewritten | RoundAnswered | RoundEnded | ImprovementEnded };
+  "POST /api/trials/{id}/undo": { takes: null; gives: Evaluation };
   "GET /api/usage": { takes: null; gives: UsageReport };
 }

@@ -1,13 +1,13 @@
 /** The list of discussions: a pure function of the pages that were read and the changes that were heard. */
 
-import type { Change, Discussion, DiscussionChanged, Hit, Page, Run } from "../api/types.ts";
+import type { Change, Discussion, DiscussionChanged, SearchHit, DiscussionPage, Run } from "../api/types.ts";
 import type { StreamEvent } from "../api/event-stream.ts";
 
 export interface DiscussionList {
   readonly discussions: readonly Discussion[];
   readonly next: string | null;
   /** Where in them a search found something, unless it was in the title alone. */
-  readonly hits: readonly Hit[];
+  readonly hits: readonly SearchHit[];
   /** In which of them somebody is speaking. */
   readonly activeIds: ReadonlySet<string>;
   /** And in which of those somebody waits for a person to allow a call. */
@@ -29,7 +29,7 @@ export interface ListFilter {
 }
 
 /** Take in the first page, read anew; what was read after it stays where nothing can be missing between them. */
-export function withFirstPage(list: DiscussionList, page: Page): DiscussionList {
+export function withFirstPage(list: DiscussionList, page: DiscussionPage): DiscussionList {
   const last = page.discussions.at(-1);
   const place = list.discussions.findIndex(
     (one) => one.id === last?.id && one.updated_at === last.updated_at,
@@ -40,10 +40,10 @@ export function withFirstPage(list: DiscussionList, page: Page): DiscussionList 
 }
 
 /** Take in a page after those that are there. */
-export function withNextPage(list: DiscussionList, page: Page): DiscussionList {
+export function withNextPage(list: DiscussionList, page: DiscussionPage): DiscussionList {
   const ids = new Set(list.discussions.map((one) => one.id));
   const discussions = [...list.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
-  const isFurther = (hit: Hit) => !ids.has(hit.discussion);
+  const isFurther = (hit: SearchHit) => !ids.has(hit.discussion);
   return { ...list, discussions, next: page.next, hits: [...list.hits, ...page.hits.filter(isFurther)] };
 }
 

@@ -1,7 +1,7 @@
 /** The state of an open discussion: a pure function of what was read of it and what was heard since. */
 
 import type { StreamEvent } from "../api/event-stream.ts";
-import type { Discussion, DiscussionRead, Message, Run as ServerRun } from "../api/types.ts";
+import type { Discussion, DiscussionDetail, Message, Run as ServerRun } from "../api/types.ts";
 import { withRegeneration } from "./regeneration.ts";
 import {
   emptyRun,
@@ -31,7 +31,7 @@ export function emptyDiscussion(id: string): OpenDiscussion {
 }
 
 /** Take in the newest page, when the discussion is opened, or again after something has changed. */
-export function withPage(open: OpenDiscussion, page: DiscussionRead): OpenDiscussion {
+export function withPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const isGap = hasGap(open, page);
   const runs = withNotices(
     groupByRun(isGap ? open.runs.filter(isLiveRun) : open.runs, page.messages),
@@ -42,7 +42,7 @@ export function withPage(open: OpenDiscussion, page: DiscussionRead): OpenDiscus
 }
 
 /** Tell whether so much came since that there is a gap between what is known and the newest page. */
-function hasGap({ runs }: OpenDiscussion, page: DiscussionRead): boolean {
+function hasGap({ runs }: OpenDiscussion, page: DiscussionDetail): boolean {
   const known = new Set(
     runs.filter((run) => run.userMessage || run.turns.some((turn) => turn.message)).map((run) => run.id),
   );
@@ -50,7 +50,7 @@ function hasGap({ runs }: OpenDiscussion, page: DiscussionRead): boolean {
 }
 
 /** Take in the page before what is there. */
-export function withOlderPage(open: OpenDiscussion, page: DiscussionRead): OpenDiscussion {
+export function withOlderPage(open: OpenDiscussion, page: DiscussionDetail): OpenDiscussion {
   const known = new Map(open.runs.map((run) => [run.id, run]));
   const older = withNotices(groupByRun([], page.messages), page.told).map((run) => {
     const newer = known.get(run.id);
@@ -69,7 +69,7 @@ function mergeRuns(older: Run, newer: Run): Run {
   return told.reduce(withNotice, { ...newer, userMessage: newer.userMessage ?? older.userMessage, turns });
 }
 
-function withNotices(runs: readonly Run[], notices: DiscussionRead["told"]): readonly Run[] {
+function withNotices(runs: readonly Run[], notices: DiscussionDetail["told"]): readonly Run[] {
   return runs.map((run) => notices.filter((event) => event.run === run.id).reduce(withNotice, run));
 }
 

@@ -1,8 +1,8 @@
 /** The ways in which a table can talk, in the words in which they are offered. */
 
-import type { LineUp } from "../api/types.ts";
+import type { Preset } from "../api/types.ts";
 
-export type Mode = LineUp["mode"];
+export type Mode = Preset["mode"];
 
 interface ModeInfo {
   mode: Mode;

@@ -1,6 +1,6 @@
 /** What was spent, made ready to be shown: days without gaps, the dearest first, and in words. */
 
-import type { Spending, SpendingOn, UsageReport } from "../api/types.ts";
+import type { Spending, SpendingItem, UsageReport } from "../api/types.ts";
 
 export type Measure = "cost" | "tokens";
 
@@ -42,7 +42,7 @@ export function firstDay(days: number, now = Date.now()): string {
 }
 
 /** Put days on which nothing was spent between the others. */
-export function fillMissingDays({ since, until, rows }: UsageReport): readonly SpendingOn[] {
+export function fillMissingDays({ since, until, rows }: UsageReport): readonly SpendingItem[] {
   const known = new Map(rows.map((row) => [row.key, row]));
   const count = Math.round((Date.parse(until) - Date.parse(since)) / DAY_MS) + 1;
   return Array.from({ length: Math.max(count, 0) }, (_, place) => {
@@ -61,12 +61,12 @@ export function totalAmount(row: Spending, measure: Measure): number {
 }
 
 /** The greatest first, by what is looked at. */
-export function sortByAmount(rows: readonly SpendingOn[], measure: Measure): readonly SpendingOn[] {
+export function sortByAmount(rows: readonly SpendingItem[], measure: Measure): readonly SpendingItem[] {
   return [...rows].sort((a, b) => totalAmount(b, measure) - totalAmount(a, measure) || b.calls - a.calls);
 }
 
 /** What a row is about, as it is written on the page. */
-export function rowLabel(row: SpendingOn, by: UsageReport["by"]): string {
+export function rowLabel(row: SpendingItem, by: UsageReport["by"]): string {
   switch (by) {
     case "day":
       return formatDay(row.key ?? "");

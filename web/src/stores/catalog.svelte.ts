@@ -3,14 +3,14 @@
 import { callApi } from "../api/client.ts";
 import { readAllPages } from "../api/paginate.ts";
 import { modelStore } from "./models.svelte.ts";
-import type { LineUp, Persona, Project } from "../api/types.ts";
+import type { Preset, Persona, Project } from "../api/types.ts";
 
 const limit = 100;
 
 class Catalog {
   personas = $state.raw<readonly Persona[]>([]);
   projects = $state.raw<readonly Project[]>([]);
-  presets = $state.raw<readonly LineUp[]>([]);
+  presets = $state.raw<readonly Preset[]>([]);
   /** Whether all of it has been asked for, even if some of it could not be had. */
   isLoaded = $state(false);
 
@@ -29,7 +29,7 @@ class Catalog {
   }
 
   /** Find the line-up that is kept under a name; nobody tells them apart by capitals. */
-  findPreset(name: string): LineUp | undefined {
+  findPreset(name: string): Preset | undefined {
     const sought = name.trim().toLowerCase();
     return this.presets.find((one) => one.name.toLowerCase() === sought);
   }

@@ -32,7 +32,7 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = await self._get_app()
-        visitor = import_module("moot.server.mcp.server").Visitor(scope["user"])
+        visitor = import_module("moot.server.mcp.server").McpUser(scope["user"])
         self._open_scopes.append(scope)
         try:
             await app({**scope, "user": visitor}, _limit_body_time(receive), send)
@@ -58,7 +58,7 @@ class McpApp:
 
     async def _run_sessions(self, app_future: "asyncio.Future[AsgiApp]") -> None:
         building = await asyncio.to_thread(import_module, "moot.server.mcp.server")
-        manager = building.sessions(self._tools, MAX_BODY)
+        manager = building.create_session_manager(self._tools, MAX_BODY)
         async with manager.run():
             app_future.set_result(manager.handle_request)
             await asyncio.get_running_loop().create_future()

@@ -27,7 +27,7 @@ from moot.types.errors import NotFound, UsageError
 from moot.types.knowledge import Insight
 from moot.types.participants import Participant
 
-PART = 100_000  # characters of a transcript at once: clients take no message of any size
+PART_CHARS = 100_000  # characters of a transcript at once: clients take no message of any size
 
 
 class NoInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -184,10 +184,10 @@ class McpTools:
         discussion = await self._discussions.get_discussion(caller.tenant, request.discussion)
         pieces = self._transcripts.export_chunks(caller.tenant, discussion, MarkdownFormat())
         text = b"".join([piece async for piece in pieces]).decode()
-        parts = max(1, -(-len(text) // PART))
+        parts = max(1, -(-len(text) // PART_CHARS))
         if request.part > parts:
             raise UsageError(f"part: this discussion has {parts}.")
-        shown = text[(request.part - 1) * PART : request.part * PART]
+        shown = text[(request.part - 1) * PART_CHARS : request.part * PART_CHARS]
         if request.part < parts:
             shown += f"\n\n[Part {request.part} of {parts}: ask for part {request.part + 1}.]"
         return ToolOutput(shown, {"discussion": discussion.id, "part": request.part, "parts": parts})

@@ -52,7 +52,7 @@ class CompletionRoutes(Controller):
         completion_runner: Given[CompletionRunner],
         sse_connections: Given[SseConnections],
         revocations: Given[Revocations],
-        limits: Given[RateLimits],
+        rate_limits: Given[RateLimits],
         database: Given[Database],
         idempotency_key: IdempotencyKey = None,
     ) -> Response[Any]:
@@ -63,7 +63,7 @@ class CompletionRoutes(Controller):
         if (earlier := await keeping.load_or_reserve(data)) is not None:
             return _replay_response(earlier, data, sse_connections, caller)
         try:
-            underway = await completion_runner.start_completion(caller, data, limits, idempotency_key)
+            underway = await completion_runner.start_completion(caller, data, rate_limits, idempotency_key)
         except BaseException:
             await keeping.release_key()
             raise

@@ -59,9 +59,9 @@ class AccountRoutes(Controller):
         data: JSONBody[Login],
         request: Request[Any, Any, Any],
         accounts: Given[Accounts],
-        limits: Given[RateLimits],
+        rate_limits: Given[RateLimits],
     ) -> Response[Me]:
-        await limits.count_login(data.name, client_address(request))
+        await rate_limits.count_login(data.name, client_address(request))
         secret, caller = await accounts.login(data.name, data.password)
         return Response(_describe_caller(caller), cookies=[session_cookie(request, secret)])
 

@@ -66,12 +66,12 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         discussion_service: Given[DiscussionService],
         draft_validator: Given[DraftValidator],
-        limits: Given[RateLimits],
+        rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> StartedRun:
         """Answer before any model is called: what they say comes as the events of the run."""
         opening = await draft_validator.validate_draft(caller, data, data.participants)
-        await limits.count_run_start(caller.account, opening.mode)
+        await rate_limits.count_run_start(caller.account, opening.mode)
         return await discussion_service.create(caller, opening, idempotency_key)
 
     @get(summary="List discussions, newest first")
@@ -135,11 +135,11 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         discussion_service: Given[DiscussionService],
         discussions: Given[Discussions],
-        limits: Given[RateLimits],
+        rate_limits: Given[RateLimits],
         idempotency_key: IdempotencyKey = None,
     ) -> AcceptedRun:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        await limits.count_run_start(
+        await rate_limits.count_run_start(
             caller.account, (await discussions.get_discussion(caller.tenant, id)).mode
         )
         saying = NewMessage(

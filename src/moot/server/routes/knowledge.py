@@ -93,7 +93,7 @@ class KnowledgeRoutes(Controller):
         projects: Given[Projects],
         insights: Given[Insights],
         embedder: Given[HttpEmbedder | None],
-        limits: Given[RateLimits],
+        rate_limits: Given[RateLimits],
         cursor: PageCursor = None,
         limit: PageLimit = 50,
         q: Annotated[str, QueryParameter(max_length=500)] = "",
@@ -101,7 +101,7 @@ class KnowledgeRoutes(Controller):
         """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
         if q.strip():
             if embedder is not None:
-                await limits.count_model_request(caller.account)
+                await rate_limits.count_model_request(caller.account)
             return InsightPage(await knowledge.search_insights(caller.tenant, id, q, limit), next=None)
         await projects.get_project(caller.tenant, id)
         return await insights.project_insights(caller.tenant, id, cursor=cursor, limit=limit)

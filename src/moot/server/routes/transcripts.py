@@ -42,7 +42,7 @@ async def _provide_responder(
 class TranscriptRoutes(Controller):
     path = "/api/discussions/{id:str}"
     tags = ("transcripts",)
-    dependencies = {"written": Provide(_provide_responder)}  # noqa: RUF012 - so Litestar declares it
+    dependencies = {"transcript_responder": Provide(_provide_responder)}  # noqa: RUF012 - so Litestar declares it
 
     @get("/transcript.md", media_type=MarkdownFormat.media_type, summary="A discussion as Markdown")
     async def get_markdown_transcript(self, transcript_responder: Given[TranscriptResponder]) -> Stream:

@@ -2,13 +2,13 @@
 
 import { callApi } from "../../api/client.ts";
 import { streamCall } from "../../api/stream-call.ts";
-import type { Discussion, Trial } from "../../api/types.ts";
+import type { Discussion, Evaluation } from "../../api/types.ts";
 import { initialProgress, applyImprovementEvent, type EvaluationProgress } from "./progress.ts";
 
 export type BusyState = "" | "judging" | "improving" | "accepting";
 
 export class EvaluationStore {
-  evaluations = $state.raw<readonly Trial[]>([]);
+  evaluations = $state.raw<readonly Evaluation[]>([]);
   progress = $state.raw<EvaluationProgress | null>(null);
   /** What the persona was told when the page came here. */
   personaText = $state.raw("");

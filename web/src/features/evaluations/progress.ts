@@ -1,6 +1,6 @@
 /** How an improvement goes: a pure function of the trial and what was told of its rounds. */
 
-import type { Calls, Round, Trial } from "../../api/types.ts";
+import type { Calls, ImprovementRound, Evaluation } from "../../api/types.ts";
 
 export type ImprovementEvent = Calls["POST /api/trials/{id}/improve"]["gives"];
 
@@ -12,13 +12,13 @@ export interface RoundAttempt {
 }
 
 export interface EvaluationProgress {
-  readonly evaluation: Trial;
+  readonly evaluation: Evaluation;
   readonly attempt: RoundAttempt | null;
   readonly outcome: "all_pass" | "failed" | "no_more_rounds" | null;
   readonly message: string;
 }
 
-export function initialProgress(evaluation: Trial): EvaluationProgress {
+export function initialProgress(evaluation: Evaluation): EvaluationProgress {
   return { evaluation, attempt: null, outcome: null, message: "" };
 }
 
@@ -56,7 +56,7 @@ export function countPasses(verdicts: readonly { passed: boolean }[]): number {
 }
 
 /** The newest round that was better than all before: it is what is accepted. */
-export function bestRound(evaluation: Trial): Round | null {
+export function bestRound(evaluation: Evaluation): ImprovementRound | null {
   return evaluation.rounds.findLast((round) => round.better) ?? null;
 }
 

@@ -2,7 +2,7 @@
 
 import { callApi } from "../../api/client.ts";
 import { toasts } from "../../stores/toasts.svelte.ts";
-import type { LineUp } from "../../api/types.ts";
+import type { Preset } from "../../api/types.ts";
 import { catalog } from "../../stores/catalog.svelte.ts";
 import { toTablePayload, toTable, type Table } from "../participants/setup.ts";
 
@@ -13,7 +13,7 @@ export async function addPreset(name: string, table: Table): Promise<void> {
 }
 
 /** Put a table in the place of what was kept; what was there can be had back. */
-export async function replacePreset(one: LineUp, table: Table): Promise<void> {
+export async function replacePreset(one: Preset, table: Table): Promise<void> {
   const before = toTable(one);
   await updatePreset(one.id, table);
   await catalog.loadPresets();
@@ -23,7 +23,7 @@ export async function replacePreset(one: LineUp, table: Table): Promise<void> {
 }
 
 /** Delete what was kept; it can be had back as it was, under the same name. */
-export async function removePreset(one: LineUp): Promise<void> {
+export async function removePreset(one: Preset): Promise<void> {
   const body = { name: one.name, ...toTablePayload(toTable(one), catalog.personas) };
   await callApi("DELETE /api/line-ups/{id}", { path: { id: one.id } });
   await catalog.loadPresets();

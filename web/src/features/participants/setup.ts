@@ -1,6 +1,13 @@
 /** A table that is being laid: who sits there and by which rules they talk. Pure values, and what they become. */
 
-import type { Discussion, LineUp, LineUpChange, Participant, Persona, Wanted } from "../../api/types.ts";
+import type {
+  Discussion,
+  Preset,
+  PresetChange,
+  Participant,
+  Persona,
+  ParticipantInput,
+} from "../../api/types.ts";
 import { modeInfo, type Mode } from "../../state/modes.ts";
 import { resolveNames } from "./names.ts";
 
@@ -109,7 +116,7 @@ export function restoreTable(table: Partial<Table> = {}): Table {
 }
 
 /** Lay the table of a discussion or of a line-up that was kept. */
-export function toTable(source: Discussion | LineUp): Table {
+export function toTable(source: Discussion | Preset): Table {
   return {
     mode: modeInfo(source.mode).mode,
     seats: source.participants.map(({ id, ...one }) => ({ ...PARTICIPANT_DEFAULTS, ...one, key: id })),
@@ -157,7 +164,7 @@ export function restoreParticipant(table: Table, key: string, before: Table): Ta
 }
 
 /** What the server is told of a table: who sits there, and the rules of the mode that was chosen. */
-type TablePayload = Required<Omit<LineUpChange, "name">>;
+type TablePayload = Required<Omit<PresetChange, "name">>;
 
 export function toTablePayload(table: Table, personas: readonly Persona[]): TablePayload {
   const { mode, seats, rounds, clerk } = table;
@@ -175,7 +182,7 @@ export function toTablePayload(table: Table, personas: readonly Persona[]): Tabl
 }
 
 /** What is not asked for is left out: the server knows best what is usual. */
-function toParticipantInput({ key: _, ...seat }: ParticipantDraft): Wanted {
+function toParticipantInput({ key: _, ...seat }: ParticipantDraft): ParticipantInput {
   const said = Object.entries(seat).filter(
     // An empty list is written as an empty text is.
     ([name, value]) =>
@@ -183,7 +190,7 @@ function toParticipantInput({ key: _, ...seat }: ParticipantDraft): Wanted {
       String(value) !== "" &&
       value !== PARTICIPANT_DEFAULTS[name as keyof typeof PARTICIPANT_DEFAULTS],
   );
-  return Object.fromEntries(said) as unknown as Wanted;
+  return Object.fromEntries(said) as unknown as ParticipantInput;
 }
 
 /** Who talks and how, in a few words: "3 voices, side by side". */

@@ -4,25 +4,25 @@ import type { Run } from "../../../state/run.ts";
 import type {
   Agreed,
   Claim,
-  Flip,
+  PositionChange,
   LaneReport,
   Notice,
   Ranking,
-  Report,
-  Summary,
+  RunReport,
+  DebateSummary,
 } from "../../../api/types.ts";
 
 /** A report, and how much of the run had been heard when it was asked for. */
 export interface LoadedReport {
-  readonly report: Report;
+  readonly report: RunReport;
   readonly lastSeq: number;
 }
 
 export interface DebateAnalyses {
-  readonly summary: Summary | null;
+  readonly summary: DebateSummary | null;
   readonly ranking: Ranking | null;
   readonly claims: readonly Claim[];
-  readonly positionChanges: readonly Flip[];
+  readonly positionChanges: readonly PositionChange[];
   /** How many quotes were thrown away, because they are not in the answer they name. */
   readonly droppedQuotes: number;
   readonly agreement: Agreed | null;
@@ -31,7 +31,7 @@ export interface DebateAnalyses {
   readonly voters: readonly string[];
 }
 
-type ReportedClaims = Pick<Report, "claims" | "flips" | "unproven">;
+type ReportedClaims = Pick<RunReport, "claims" | "flips" | "unproven">;
 
 export function combineAnalyses(run: Run, loadedReport: LoadedReport | null): DebateAnalyses {
   const report = loadedReport?.report ?? null;

@@ -1,6 +1,6 @@
 /** Claims in the order in which they matter to a reader, and the places of a ranking with their ties. */
 
-import type { Claim, Place, Ranking } from "../../../api/types.ts";
+import type { Claim, RankedAnswer, Ranking } from "../../../api/types.ts";
 
 export interface ClaimGroup {
   readonly name: "disputed" | "shared" | "single";
@@ -21,7 +21,7 @@ function claimKind(claim: Claim): ClaimGroup["name"] {
   return claim.supporters.length > 1 ? "shared" : "single";
 }
 
-interface RankingRow extends Place {
+interface RankingRow extends RankedAnswer {
   readonly position: number;
   /** The share of the winner's points a vote, for the length of a bar. */
   readonly share: number;
@@ -31,7 +31,7 @@ interface RankingRow extends Place {
 
 /** Number the places: who has as many points a vote as another shares the place. */
 export function rankingRows({ places, ballots }: Ranking): readonly RankingRow[] {
-  const worth = ({ points, votes }: Place) => (votes ? points / votes : 0);
+  const worth = ({ points, votes }: RankedAnswer) => (votes ? points / votes : 0);
   const most = Math.max(...places.map(worth), 0);
   return places.map((one) => ({
     ...one,

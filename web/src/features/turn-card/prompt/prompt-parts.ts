@@ -1,8 +1,8 @@
 /** A prompt taken apart: what each part is in plain words, and how the tokens are shared between them. */
 
-import type { Shown } from "../../../api/types.ts";
+import type { PromptPartView } from "../../../api/types.ts";
 
-export type PromptOrigin = Shown["origin"];
+export type PromptOrigin = PromptPartView["origin"];
 
 export const ORIGIN_LABELS: Record<PromptOrigin, { words: string; tells: string }> = {
   persona: { words: "Persona", tells: "Who it is asked to be" },
@@ -29,7 +29,7 @@ interface TokenShare {
 }
 
 /** Add up the tokens by where they come from, the largest share first. */
-export function tokenShares(parts: readonly Shown[]): readonly TokenShare[] {
+export function tokenShares(parts: readonly PromptPartView[]): readonly TokenShare[] {
   const sums = new Map<PromptOrigin, number>();
   for (const { origin, tokens } of parts) sums.set(origin, (sums.get(origin) ?? 0) + tokens);
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0) || 1;
@@ -39,7 +39,7 @@ export function tokenShares(parts: readonly Shown[]): readonly TokenShare[] {
 }
 
 /** Write all of it as one text, to be copied. */
-export function formatPrompt(parts: readonly Shown[]): string {
+export function formatPrompt(parts: readonly PromptPartView[]): string {
   return parts
     .map(({ role, origin, name, text, size }) => {
       const head = [role, ORIGIN_LABELS[origin].words.toLowerCase(), name].filter(Boolean).join(" · ");

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from moot.providers.scripted import sample_lesson
 from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.testing.provider_server import FakeProviderServer
-from tests.api.advising import ADVISOR_SCRIPTS
-from tests.api.debating import DEBATER_SCRIPTS
-from tests.api.lessons import AGENT_SCRIPTS
-from tests.serving import SERVER_TIMEOUT_SECONDS, MootServer
+from tests.support.advisor_scripts import ADVISOR_SCRIPTS
+from tests.support.debate_scripts import DEBATER_SCRIPTS
+from tests.support.lesson_scripts import AGENT_SCRIPTS
+from tests.support.moot_server import SERVER_TIMEOUT_SECONDS, MootServer
 
 LONG_ANSWER = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {

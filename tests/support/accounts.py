@@ -13,7 +13,7 @@ from moot.store.schema import account, tenant
 from moot.types.discussions import Discussion, Message
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id
-from tests.databases import DatabaseKind, open_migrated_database
+from tests.support.databases import DatabaseKind, open_migrated_database
 
 ANNA = "tenant_anna"
 BERT = "tenant_bert"

@@ -15,8 +15,8 @@ from moot.types.discussions import Discussion, Message, Run
 from moot.types.events import Notice, RunStatus, TurnStatus
 from moot.types.participants import make_participants
 from moot.types.primitives import new_id
-from tests.store.people import ANNA, create_accounts, create_discussion
-from tests.store.running import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
+from tests.support.accounts import ANNA, create_accounts, create_discussion
+from tests.support.runs import OTHER_WORKER, WORKER, create_run, lease_run, make_answer, register_workers
 
 
 async def create_debate(database: Database, model: str = "scripted/echo") -> Discussion:

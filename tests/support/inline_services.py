@@ -24,8 +24,8 @@ from moot.types.discussions import Message
 from moot.types.events import RunStatus
 from moot.types.participants import make_participants
 from moot.types.requests import ModelRequest
-from tests.server.talking import build_idle_services
-from tests.store.people import ANNA
+from tests.support.accounts import ANNA
+from tests.support.app_fixture import build_idle_services
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 FAILING_SCRIPT = Script(fault="unauthorized")

@@ -23,8 +23,8 @@ from moot.settings import DiscordSettings, RateSettings, Settings
 from moot.testing.discord.guild import FakeChannel, Json
 from moot.testing.discord.server import FAKE_BOT_TOKEN, WAIT_TIMEOUT_SECONDS, FakeDiscord, serve_discord
 from moot.tools.config import ServerConfig
-from tests.databases import migrated_database_url
-from tests.server.talking import ENCRYPTION_SECRET
+from tests.support.app_fixture import ENCRYPTION_SECRET
+from tests.support.databases import migrated_database_url
 
 T = TypeVar("T")
 SHORT_SECONDS = 0.02

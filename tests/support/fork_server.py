@@ -28,9 +28,9 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from tests.alone import hold_process_lock
+from tests.support.process_lock import hold_process_lock
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PRELOADED_MODULES = [  # also what Moot would load late, when it is used
     "moot.cli.main",
     "moot.cli.ask",
@@ -77,7 +77,7 @@ PRELOADED_MODULES = [  # also what Moot would load late, when it is used
 SERVER_PROGRAM = """\
 import sys
 sys.path[0] = sys.argv[1]
-from tests.fork_server import serve
+from tests.support.fork_server import serve
 serve(int(sys.argv[2]), sys.argv[3])
 """
 REQUEST_LENGTH = struct.Struct("!I")  # the length of a request, sent before it
@@ -332,14 +332,14 @@ def serve(listener: int, address: str) -> NoReturn:
     """Load Moot and fork on request. Each fork runs `moot` and ends here."""
     for name in PRELOADED_MODULES:
         importlib.import_module(name)
-    apps = importlib.import_module("tests.server.apps")
-    apps.build_ahead()
+    apps = importlib.import_module("tests.support.app_pool")
+    apps.build_free_app()
     gc.collect()
     gc.freeze()  # forks share what is loaded: the collector does not touch it
     request, descriptors = ForkServer(socket.socket(fileno=listener), Path(address)).next_request()
     code: object = 1
     try:
-        apps.use_what_was_built()
+        apps.use_prebuilt_app()
         _set_up_process(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
         from moot.cli.main import main  # noqa: PLC0415 - it is loaded by now
 

@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 
 from moot.store.database import Database
-from tests.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
-from tests.engine.works import RunHarness
-from tests.store.people import create_accounts
-from tests.store.running import OTHER_WORKER, WORKER, register_workers
+from tests.support.accounts import create_accounts
+from tests.support.databases import SLOW_ON_POSTGRES, open_migrated_database, tmp_path
+from tests.support.run_harness import RunHarness
+from tests.support.runs import OTHER_WORKER, WORKER, register_workers
 
 __all__ = ["database", "run_harness", "tmp_path"]
 

@@ -20,8 +20,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from tests.databases import DatabaseKind, database_url, migrated_database_url
-from tests.serving import MootServer, Reply
+from tests.support.databases import DatabaseKind, database_url, migrated_database_url
+from tests.support.moot_server import MootServer, Reply
 
 SECRET = "3tQz8Wf0Yb5KxN1rJv7LpS2cHd9GmU4e"
 CLUSTER_TIMEOUT_SECONDS = 120.0  # seconds within which whatever must happen has happened
@@ -213,7 +213,7 @@ class ServerCluster:
             await server.close()
 
 
-ClusterType = TypeVar("SomeSite", bound=ServerCluster)
+ClusterType = TypeVar("ClusterType", bound=ServerCluster)
 
 
 @asynccontextmanager

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.async_api import Page
 
-from tests.page.voices import FALLBACK_SETTINGS, SCRIPTS
-from tests.serving import MootServer, run_moot_server
+from tests.page.scripted_models import FALLBACK_SETTINGS, SCRIPTS
+from tests.support.moot_server import MootServer, run_moot_server
 
 SCRIPT_SETTINGS = '\n[providers.scripted]\nscript = "voices.toml"\n'
 

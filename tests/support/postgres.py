@@ -27,7 +27,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.alone import hold_process_lock
+from tests.support.process_lock import hold_process_lock
 
 # Both are read before a test hides the settings of the environment.
 EXTERNAL_SERVER_URL = os.environ.get("MOOT_TEST_POSTGRES", "")
@@ -102,8 +102,8 @@ def _open_lock_file(folder: Path, operation: int) -> IO[str]:
 def _start_supervisor(folder: Path) -> tuple[str, str]:
     """Start a keeper, which has a session of its own: what interrupts the run does not interrupt it."""
     keeper = subprocess.Popen(  # noqa: S603 - this file
-        [sys.executable, "-m", "tests.postgres", folder],
-        cwd=Path(__file__).parents[1],
+        [sys.executable, "-m", "tests.support.postgres", folder],
+        cwd=Path(__file__).parents[2],
         env=os.environ | {"PYTEST_XDIST_TESTRUNUID": RUN_ID, "MOOT_TEST_POSTGRES": EXTERNAL_SERVER_URL},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

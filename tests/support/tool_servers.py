@@ -14,10 +14,10 @@ from moot.tools.mcp import McpToolbox
 from moot.tools.mcp_transports import open_http_transport, open_stdio_transport
 from tests.tools import server
 
-TOOL_SERVER_COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))
+TOOL_SERVER_COMMAND = (sys.executable, "-IS", str(Path(__file__).parents[1] / "tools/light_server.py"))
 OFFICIAL_SERVER_COMMAND = (
     sys.executable,
-    str(Path(__file__).with_name("server.py")),
+    str(Path(__file__).parents[1] / "tools/server.py"),
 )  # with the official library
 OTHER_COMMANDS = {  # commands that are not the light server
     "official": OFFICIAL_SERVER_COMMAND,

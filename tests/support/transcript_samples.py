@@ -13,7 +13,7 @@ from moot.types.faults import make_fault
 from moot.types.files import StoredFile
 from moot.types.participants import make_participants
 from moot.types.versions import VersionedTurn
-from tests.terminal.findings import DEBATE_CLAIMS, RANKING, SUMMARY
+from tests.support.debate_samples import DEBATE_CLAIMS, RANKING, SUMMARY
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
 PARTICIPANTS = make_participants(("a/one", "b/two", "c/three"))

@@ -17,9 +17,9 @@ import pytest
 from moot.engine.runs.dbos import prepare_dbos_database
 from moot.store.database import Database
 from moot.store.migrate import migrate
-from tests.alone import hold_process_lock
-from tests.dialects import register_shared_dialects
-from tests.postgres import DATABASE_PREFIX, database_address, postgres_server_url, temporary_folder
+from tests.support.postgres import DATABASE_PREFIX, database_address, postgres_server_url, temporary_folder
+from tests.support.process_lock import hold_process_lock
+from tests.support.sqlalchemy_dialects import register_shared_dialects
 
 DatabaseKind = Literal["sqlite", "postgres"]
 DATABASE_KINDS: tuple[DatabaseKind, ...] = ("sqlite", "postgres")

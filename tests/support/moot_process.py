@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from tests.fork_server import ForkedProcess, Streams
+from tests.support.fork_server import ForkedProcess, Streams
 
 MOOT_SCRIPT = Path(sys.executable).parent / "moot"
 TIMEOUT_SECONDS = 120
@@ -91,7 +91,7 @@ def _open_stream(redirection: int, mode: str, child_descriptors: ExitStack) -> t
 class MootCli:
     """Runs `moot` in a folder of its own; calling it waits for the end.
 
-    What runs is a fork of a process that has loaded Moot (see tests/fork_server.py): `cold` runs the script instead.
+    What runs is a fork of a process that has loaded Moot (see tests/support/fork_server.py): `cold` runs the script instead.
     """
 
     def __init__(self, folder: Path) -> None:

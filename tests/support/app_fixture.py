@@ -18,7 +18,7 @@ from moot.store.runs.workers import WorkerRegistry
 from moot.types.discussions import Message
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.types.primitives import new_id
-from tests.server.apps import pooled_app_factory
+from tests.support.app_pool import pooled_app_factory
 
 ENCRYPTION_SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
 UNLIMITED_SETTINGS = Settings(rates=RateSettings(messages_a_minute=1_000_000, debates_a_minute=1_000_000))

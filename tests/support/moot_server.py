@@ -12,9 +12,9 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from tests.cli.process import MootCli
-from tests.databases import write_migrated_database
-from tests.fork_server import LoggedProcess
+from tests.support.databases import write_migrated_database
+from tests.support.fork_server import LoggedProcess
+from tests.support.moot_process import MootCli
 
 SERVER_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.02

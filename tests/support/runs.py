@@ -13,7 +13,7 @@ from moot.types.billing import Payer
 from moot.types.discussions import Discussion, Message, Run
 from moot.types.primitives import new_id
 from moot.types.run_plan import RunPlan
-from tests.store.people import ANNA, create_accounts, create_discussion
+from tests.support.accounts import ANNA, create_accounts, create_discussion
 
 WORKER = "worker-1"
 OTHER_WORKER = "worker-2"

@@ -16,7 +16,7 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunLease
 from moot.types.chunks import Usage
 from moot.types.events import Answer, Event, TurnEnded, TurnStatus
-from tests.store.running import prepare_leased_run
+from tests.support.runs import prepare_leased_run
 
 
 class TranscriptHarness:

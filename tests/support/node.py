@@ -4,10 +4,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.alone import hold_process_lock
+from tests.support.process_lock import hold_process_lock
 from web import build
 
-WEB_FOLDER = Path(__file__).parent.parent / "web"
+WEB_FOLDER = Path(__file__).parents[2] / "web"
 STATIC_FOLDER = WEB_FOLDER.parent / "src/moot/static"
 NODE_TIMEOUT_SECONDS = 600
 

@@ -21,9 +21,9 @@ from moot.store.accounts.credentials import hash_secret
 from moot.store.database import Database
 from moot.store.schema import account, run, session, tenant
 from moot.types.primitives import new_id
-from tests.databases import migrated_database_url
-from tests.page.visiting import leave_server, write_script_settings
-from tests.serving import MootServer, run_moot_server
+from tests.page.dedicated_server import leave_server, write_script_settings
+from tests.support.databases import migrated_database_url
+from tests.support.moot_server import MootServer, run_moot_server
 
 ACCOUNT_NUMBERS = count(1)
 

@@ -19,10 +19,10 @@ from moot.store.runs.event_log import EventLog
 from moot.store.runs.runs import RunLease, Runs
 from moot.types.discussions import Message, Run
 from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta, TurnStarted
-from tests.engine.tables import MODEL_CALLER, RecordingProvider
-from tests.store.hearing import WAIT_TIMEOUT_SECONDS, wait_until
-from tests.store.people import ANNA, create_discussion
-from tests.store.running import WORKER, create_run, lease_run
+from tests.support.accounts import ANNA, create_discussion
+from tests.support.runs import WORKER, create_run, lease_run
+from tests.support.table_harness import MODEL_CALLER, RecordingProvider
+from tests.support.waiting import WAIT_TIMEOUT_SECONDS, wait_until
 
 ENDLESS_SCRIPT = Script(answer="On and on. ", fault="endless", pace=0.01)
 

@@ -14,9 +14,9 @@ from moot.providers.scripted.scripts import BUILT_IN_SCRIPTS, Script, Scripts
 from moot.settings import Settings
 from moot.store.database import Database
 from moot.types.accounts import Caller
-from tests.server.apps import pooled_app_factory
-from tests.server.talking import build_idle_services
-from tests.store.people import ANNA, BERT
+from tests.support.accounts import ANNA, BERT
+from tests.support.app_fixture import build_idle_services
+from tests.support.app_pool import pooled_app_factory
 
 
 class TenantApi:

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
-from tests.serving import MootServer
+from tests.support.moot_server import MootServer
 
 
 async def open_discussion(

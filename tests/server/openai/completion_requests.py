@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from moot.store.database import Database
 from moot.store.schema import charge
-from tests.server.visiting import AsgiClient, http_scope
+from tests.server.asgi_client import AsgiClient, http_scope
 
 COMPLETIONS_PATH = "/v1/chat/completions"
 

@@ -21,8 +21,8 @@ from moot.types.accounts import Caller
 from moot.types.discussions import Message
 from moot.types.primitives import new_id
 from moot.types.requests import ModelRequest
-from tests.server.knowing import TenantApi, create_tenant_api
-from tests.store.people import ANNA
+from tests.support.accounts import ANNA
+from tests.support.tenant_api import TenantApi, create_tenant_api
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 ASSERTIONS = "It gives a reason.\nIt names a source."

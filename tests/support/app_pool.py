@@ -41,7 +41,7 @@ def pooled_app_factory() -> Iterator[CreateApp]:
             app,
             Authentication(accounts, limits, local),
             {"limits": limits, "mcp": parts["mcp"]},
-            {**parts, "scrapers": MetricsAccess(metrics_token, is_local=local is not None)},
+            {**parts, "metrics_access": MetricsAccess(metrics_token, is_local=local is not None)},
         )
         return app
 

@@ -15,8 +15,8 @@ from moot.store.database import Database
 from moot.store.rate_limits import RateLimiter
 from moot.store.schema import account, tenant
 from moot.types.accounts import Caller
-from tests.server.apps import pooled_app_factory
-from tests.server.talking import build_idle_services
+from tests.support.app_fixture import build_idle_services
+from tests.support.app_pool import pooled_app_factory
 
 PASSWORD = "correct horse"
 KEYED_PROVIDER = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1", key_env="LAB_KEY")

@@ -22,7 +22,7 @@ from moot.types.events import (
     SummaryMade,
     TurnEnded,
 )
-from tests.terminal.dialogue import HOSTILE_TEXT, run_started, text_delta, turn_ended, turn_started
+from tests.support.run_events import HOSTILE_TEXT, run_started, text_delta, turn_ended, turn_started
 
 
 def participant_summary(
