@@ -25,9 +25,9 @@ FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
 EXPECTED_OUTPUT = re.compile(r"^#> ?(.*)$", re.MULTILINE)
 # Programs that start cold: tools with their server, clients of the API, and Python with all of Moot.
 SLOW_EXAMPLE = re.compile(
-    r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|Voice|MootError)\b", re.DOTALL
+    r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|ParticipantSpec|MootError)\b", re.DOTALL
 )
-QUICK_PAGES = ("README.md", "serving.md")  # each page of the API starts a server of its own
+QUICK_PAGES = ("serving.md",)  # each page of the API starts a server of its own
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
 
 
