@@ -81,9 +81,9 @@ async def test_openai_sdk_raises_matching_errors_for_rejected_requests(client: "
     with pytest.raises(openai.NotFoundError) as missing:
         await create(model="moot/quarrel", messages=[{"role": "user", "content": "?"}])
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
-    with pytest.raises(openai.BadRequestError, match="a table cannot do that"):
+    with pytest.raises(openai.BadRequestError, match="Moot does not support this"):
         await create(model="moot/debate", messages=[{"role": "user", "content": "?"}], n=2)
-    with pytest.raises(openai.BadRequestError, match="a table cannot do that"):  # what `llm -o stop .` sends
+    with pytest.raises(openai.BadRequestError, match="Moot does not support this"):  # what `llm -o stop .` sends
         await create(model="moot/debate", messages=[{"role": "user", "content": "?"}], stop=".", stream=True)
     with pytest.raises(openai.APIStatusError, match="Key rejected"):
         await create(model="scripted/unauthorized", messages=[{"role": "user", "content": "?"}])
@@ -167,4 +167,4 @@ async def test_llm_runs_parallel_mode_and_continues_conversation(server: MootSer
 async def test_llm_reports_rejected_option(server: MootServer, tmp_path: Path) -> None:
     code, _, error = await run_llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
     assert code != 0
-    assert "a table cannot do that" in error
+    assert "Moot does not support this" in error

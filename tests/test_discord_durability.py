@@ -73,7 +73,7 @@ async def test_discord_delivery_posts_everything_once_after_repeated_kills(
             mode="consensus",
             rounds=1,
         )
-        await double.wait_for_message(channel, "begins the discussion")
+        await double.wait_for_message(channel, "starts the discussion")
         double.post_message(channel, "anna", "Tell me.")
         for seen in kills:
             await double.wait_until(partial(has_posted, double, channel, seen))

@@ -51,7 +51,7 @@ FAULT_CASES = [
     FaultCase(13, "stop_with_tools", "tool_call", SAMPLE_ANSWER),
     FaultCase(14, "snapshots", "completed", SAMPLE_ANSWER),
     FaultCase(14, "repeated_end", "completed", SAMPLE_ANSWER),
-    FaultCase(15, "broken_json", "error", "partial", "bad_response", "cannot be read"),
+    FaultCase(15, "broken_json", "error", "partial", "bad_response", "cannot be parsed"),
     FaultCase(16, "nul", "completed", "nothing is \ufffd lost"),
     FaultCase(17, "silence", "timeout", "", "timeout", "No content", retryable=True),
     FaultCase(18, "keepalive", "timeout", "", "timeout", "No content", retryable=True),

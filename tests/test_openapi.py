@@ -235,7 +235,7 @@ def test_event_stream_schema_lists_all_event_types(description: Any) -> None:
     operation = description["paths"][EVENTS_PATH]["get"]
     answer = operation["responses"]["200"]["content"]["text/event-stream"]
     told = answer["schema"]["properties"]["data"]["contentSchema"]["discriminator"]["mapping"]
-    assert {"list_activity", "discussion_changed", "resync", "text_delta", "run_ended"} < told.keys()
+    assert {"activity", "discussion_changed", "resync", "text_delta", "run_ended"} < told.keys()
     assert "404" in operation["responses"]
     assert [one["name"] for one in operation["parameters"]] == ["discussion", "after"]
 
@@ -273,5 +273,5 @@ def test_transcript_operations_declare_their_content_types(description: Any) -> 
     for ending, kind in kinds.items():
         operation = description["paths"][f"/api/discussions/{{id}}/transcript.{ending}"]["get"]
         assert list(operation["responses"]["200"]["content"]) == [kind]
-    described = description["components"]["schemas"]["Transcript"]
+    described = description["components"]["schemas"]["TranscriptDocument"]
     assert {"moot", "discussion", "messages", "runs"} <= described["properties"].keys()

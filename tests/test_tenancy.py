@@ -48,7 +48,7 @@ BODIES: dict[str, Any] = {
     "regenerate_turn": {"model": "scripted/echo"},
     "edit_turn": {"content": "Mine now"},
     "select_version": {"version": "msg_none"},
-    "stop_lane": {},
+    "stop_run": {},
     "retry_lane": {"model": "scripted/echo"},
     "update_persona": {"name": "Mine now"},
     "update_project": {"name": "Mine now"},
@@ -395,7 +395,7 @@ async def test_foreign_live_run_is_not_visible(tenancy: TenancySetup, credential
         assert (await server.get("/api/activity", tenancy.ada)).body == [going_on]
 
         async with aclosing(server.events("/api/events", who)) as changes:
-            assert (await anext(changes)).data == {"type": "list_activity", "runs": [], "asking": []}
+            assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
             await server.post(f"/api/runs/{live['run']['id']}/stop", {}, tenancy.ada)
             async for frame in server.events(path, tenancy.ada):
                 ended = frame.data

@@ -65,7 +65,7 @@ async def test_build_asgi_app_rejects_public_address_without_accounts(tmp_path: 
         open_migrated_database("sqlite", tmp_path) as database,
         make_services(database, settings) as house,
     ):
-        with pytest.raises(BadSettings, match="only this machine"):
+        with pytest.raises(BadSettings, match="allows only a loopback"):
             await house.build_asgi_app(settings, loopback=False)
 
 

@@ -85,7 +85,7 @@ async def test_approval_prompts_print_page_url_without_terminal() -> None:
     async with asyncio.timeout(60), house.make_prompts(None) as questions:
         questions.process_events([RUN_STARTED, TOOL_CALLED, APPROVAL_REQUESTED])
         said = await house.notices.get()
-    assert said == "Alpha wants to call notes/write, and waits for consent: give it at http://here/d/dis_1."
+    assert said == "Alpha wants to call notes/write and waits for approval. Answer at http://here/d/dis_1."
 
 
 async def test_approval_prompts_skip_resolved_calls() -> None:

@@ -21,7 +21,7 @@ async def test_connect_to_server_sends_no_header_without_token() -> None:
 
 @pytest.mark.parametrize("server", ["moot.example", "ftp://moot.example", "http://", ""])
 async def test_connect_to_server_rejects_invalid_url(server: str) -> None:
-    with pytest.raises(UsageError, match="write an address such as"):
+    with pytest.raises(UsageError, match="not a URL. Use one such as"):
         async with connect_to_server(server, Settings(), {}):
             pass
 
@@ -35,6 +35,6 @@ async def test_connect_to_server_uses_server_that_locks_database(tmp_path: Path)
 
 async def test_connect_to_server_rejects_server_that_is_starting(tmp_path: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{tmp_path / 'moot.db'}")
-    with lock_database(tmp_path / "moot.db", ""), pytest.raises(UsageError, match="just starting"):
+    with lock_database(tmp_path / "moot.db", ""), pytest.raises(UsageError, match="is starting"):
         async with connect_to_server(None, settings, {}):
             pass

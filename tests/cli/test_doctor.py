@@ -98,7 +98,7 @@ async def test_doctor_reports_cause_of_each_failure(
     done = await asyncio.to_thread(moot, "doctor", OPENAI_API_KEY=API_KEY, LOST_API_KEY=API_KEY)
     found = parse_provider_checks(done.stdout)
     assert done.returncode == 1
-    assert found["away"] == ("✗", "Nothing answers for away at 127.0.0.1:1: is it running?")
+    assert found["away"] == ("✗", "Cannot connect to away at 127.0.0.1:1. Is it running?")
     assert found["lost"][0] == "✗"
     assert "HTTP 404" in found["lost"][1]
     assert found["vague"] == ("✗", '[providers.vague] needs api = "openai", "anthropic" or "google".')

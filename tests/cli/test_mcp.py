@@ -88,7 +88,7 @@ async def test_mcp_rejects_missing_or_wrong_token(tmp_path: Path) -> None:
     async with run_moot_server(tmp_path, MOOT_AUTH="accounts") as server:
         for token in ("", "moot_wrong"):
             done = await asyncio.to_thread(server.moot, "mcp", "--server", server.url, MOOT_TOKEN=token)
-            assert "does not let you in: set MOOT_TOKEN" in usage_error_text(done)
+            assert "rejected the login. Set MOOT_TOKEN" in usage_error_text(done)
 
 
 def test_mcp_writes_only_json_rpc_to_stdout(moot_with_database: MootCli) -> None:
@@ -101,4 +101,4 @@ def test_mcp_writes_only_json_rpc_to_stdout(moot_with_database: MootCli) -> None
 def test_mcp_reports_unreachable_server(moot_with_database: MootCli) -> None:
     done = moot_with_database("mcp", "--server", "http://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "moot: Nobody answers at http://127.0.0.1:1: is `moot serve` running there?\n"
+    assert done.stderr == "moot: No server answers at http://127.0.0.1:1. Is `moot serve` running there?\n"

@@ -45,7 +45,7 @@ def test_models_names_missing_key_of_provider(moot: MootCli) -> None:
 def test_models_fails_when_requested_provider_is_unreachable(moot: MootCli) -> None:
     done = moot("models", "ollama")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "moot: Nothing answers for ollama at 127.0.0.1:1: is it running?\n" in done.stderr
+    assert "moot: Cannot connect to ollama at 127.0.0.1:1. Is it running?\n" in done.stderr
 
 
 def test_models_lists_others_when_one_provider_is_unreachable(moot: MootCli) -> None:
@@ -56,17 +56,17 @@ def test_models_lists_others_when_one_provider_is_unreachable(moot: MootCli) -> 
     done = moot("models", MINE_API_KEY=API_KEY)
     assert done.returncode == 0
     assert "scripted/echo" in done.stdout
-    assert done.stderr == "moot: Nothing answers for mine at 127.0.0.1:1: is it running?\n"
+    assert done.stderr == "moot: Cannot connect to mine at 127.0.0.1:1. Is it running?\n"
 
 
 def test_models_lists_others_when_one_key_is_malformed(moot: MootCli) -> None:
     done = moot("models", OPENAI_API_KEY="two\nlines")
     assert (done.returncode, done.stdout.splitlines()) == (0, ["local/smollm2", *SCRIPTED_MODELS])
     assert usage_error_text(moot("models", "openai", OPENAI_API_KEY="two\nlines")) == (
-        "The key in OPENAI_API_KEY has a line break or control character in it. Set it anew."
+        "The key in OPENAI_API_KEY has a line break or control character in it. Set it again."
     )
 
 
 def test_models_rejects_unknown_provider(moot: MootCli) -> None:
     said = usage_error_text(moot("models", "parrot"))
-    assert said.startswith("There is no provider 'parrot'. Providers are: anthropic, openai")
+    assert said.startswith("There is no provider 'parrot'. Choose one of anthropic, openai")

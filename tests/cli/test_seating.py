@@ -16,7 +16,7 @@ class TestDefaultModel:
         done = moot("ask", "Say hello", "--max-tokens", "8")
         assert done.returncode == 0
         assert done.stdout.strip()
-        assert done.stderr.startswith("moot: asking local/smollm2, ")
+        assert done.stderr.startswith("moot: using local/smollm2, ")
         assert done.stderr.count("a tiny demonstration model") == 1
 
     def test_model_from_settings_is_used_without_notice(self, moot: MootCli) -> None:
@@ -38,7 +38,7 @@ class TestDefaultModel:
         )
         assert (done.returncode, done.stdout) == (0, "I am gpt-5-mini.\n")
         assert done.stderr == (
-            "moot: asking openai/gpt-5-mini, because there is a key for it. Choose with -m provider/model.\n"
+            "moot: using openai/gpt-5-mini, because its key is set. Choose with -m provider/model.\n"
         )
         assert [call.key for call in provider_server.fake_server.received_requests] == [API_KEY]
 
@@ -49,7 +49,7 @@ class TestDefaultModel:
         done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{provider_server.url}/v1")
         assert (done.returncode, done.stdout) == (0, "hi\n")
         assert done.stderr == (
-            "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"
+            "moot: using ollama/echo, found on this machine. Choose with -m provider/model.\n"
         )
 
 
@@ -57,12 +57,12 @@ def test_fallback_replaces_model_without_key(moot: MootCli) -> None:
     moot.write_file("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
     done = moot("ask", "hi", "-m", "openai/gpt-5")
     assert (done.returncode, done.stdout) == (0, "hi\n")
-    assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. scripted/echo is asked instead.\n"
+    assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. Using scripted/echo instead.\n"
 
 
 def test_model_error_names_settings_as_its_source(moot: MootCli) -> None:
     moot.write_file("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
-    assert usage_error_text(moot("ask", "hi")).endswith("It is model in the settings.")
+    assert usage_error_text(moot("ask", "hi")).endswith("The settings name it as model.")
     assert 'the fallback of "scripted/echo" in the settings' in usage_error_text(
         moot("ask", "hi", "-m", "scripted/echo")
     )

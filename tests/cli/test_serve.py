@@ -126,7 +126,7 @@ async def test_second_signal_ends_drain_and_next_server_resumes_run(server: Moot
         refused = await server.post("/api/discussions", SILENT_DISCUSSION)
     server.running_process.send_signal(signal.SIGTERM)
     assert await server.wait_for_exit() == 0
-    assert "runs are left to the next server" in server.read_log()
+    assert "unfinished runs released" in server.read_log()
 
     await server.start()
     await wait_for_resume(server, run)
@@ -163,8 +163,8 @@ async def test_server_exits_with_0_when_database_is_unavailable(
         await serve._release_unfinished_runs(cast("Services", FakeServices(leave)))
     assert codes == [-1, 0], "what was logged is written first"
     assert [record.getMessage() for record in caplog.records] == [
-        "the database is away: others will find out by themselves that this server has left",
-        "runs are left to the next server",
+        "database unavailable; runs are released when the worker lease expires",
+        "unfinished runs released",
     ]
 
 
@@ -251,7 +251,7 @@ def test_port_in_use_is_reported(moot: MootCli) -> None:
     ("arguments", "environment", "words"),
     [
         (("--host", "nobody.invalid"), {}, "Cannot listen on nobody.invalid"),
-        (("--host", "0.0.0.0"), {"MOOT_AUTH": "local"}, "Without accounts only this machine is served"),
+        (("--host", "0.0.0.0"), {"MOOT_AUTH": "local"}, "`local` allows only a loopback --host"),
         ((), {"MOOT_DATABASE_URL": "mysql://here"}, "MOOT_DATABASE_URL must begin with"),
         ((), {"MOOT_SECRET": "changeme"}, "too easy to guess"),
         ((), {"MOOT_AUTH": "nobody"}, "MOOT_"),

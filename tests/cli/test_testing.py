@@ -15,7 +15,7 @@ class TestServe:
         moot.write_file("talk.toml", SCRIPTS)
         with moot.start_process("lab", "serve", "--port", "0", "--script", "talk.toml") as process:
             assert process.stdout
-            said = read_until(process.stdout.fileno(), "Ctrl-C ends it.")
+            said = read_until(process.stdout.fileno(), "Ctrl-C stops.")
             url = re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
             moot.write_file(
                 "moot.toml",
@@ -33,7 +33,7 @@ class TestServe:
     def test_printed_settings_work(self, moot: MootCli) -> None:
         with moot.start_process("lab", "serve", "--port", "0") as process:
             assert process.stdout
-            said = read_until(process.stdout.fileno(), "Ctrl-C ends it.")
+            said = read_until(process.stdout.fileno(), "Ctrl-C stops.")
             moot.write_file("moot.toml", said[said.index("[providers.lab]") : said.index("Ctrl-C")])
             done = moot("ask", "hi", "-m", "lab/echo")
         assert said.startswith(f"The failure lab serves {len(BUILT_IN_SCRIPTS)} scripts at http://127.0.0.1:")
@@ -54,7 +54,7 @@ class TestServe:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = usage_error_text(moot("lab", "serve", "--port", str(port)))
-        assert said.startswith(f"Port {port} cannot be used, ")
+        assert said.startswith(f"Port {port} cannot listen; ")
         assert said.endswith("Choose another with --port.")
 
 
@@ -78,8 +78,8 @@ class TestList:
     @pytest.mark.parametrize(
         ("text", "fix"),
         [
-            ("[a]\nanswer = \n", "The script talk.toml is not right: "),
-            ('[a]\nfault = "gremlins"\n', "a names a fault 'gremlins' that does not exist."),
+            ("[a]\nanswer = \n", "The script talk.toml is invalid: "),
+            ('[a]\nfault = "gremlins"\n', "a.fault: unknown fault 'gremlins'. `moot lab list` lists them."),
         ],
     )
     def test_list_rejects_invalid_script(self, moot: MootCli, text: str, fix: str) -> None:

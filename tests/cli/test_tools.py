@@ -72,14 +72,14 @@ async def test_wait_for_decision_returns_none_without_terminal() -> None:
         await TerminalApprovalPolicy(io.StringIO("y\n"), shown, NAMES).wait_for_decision(TOOL_CALL_REQUEST)
         is None
     )
-    assert "nobody is here to allow it" in shown.getvalue()
+    assert "it needs approval and there is no terminal" in shown.getvalue()
 
 
 @pytest.mark.parametrize(
     ("tools", "words"),
     [
-        (("files",), r"the settings name no such server under \[tools.files\]. There are notes."),
-        (("moot",), "keeps nothing"),
+        (("files",), r"the settings have no \[tools.files\]. Choose one of notes."),
+        (("moot",), "stores nothing"),
     ],
 )
 async def test_open_tool_session_rejects_unknown_servers(tools: tuple[str, ...], words: str) -> None:

@@ -56,7 +56,7 @@ def test_account_is_added_listed_and_removed(
     name, tenant, *_ = listed.split()
     assert (name, tenant[:7]) == ("ada", "tenant_")
     assert users.remove_account("ada", url) == 0
-    assert capsys.readouterr().out == f"Removed ada; what the tenant {tenant} has is kept.\n"
+    assert capsys.readouterr().out == f"Removed ada. The discussions of the tenant {tenant} are kept.\n"
     assert not can_log_in(url, "ada", PASSWORD)
 
 
@@ -85,7 +85,7 @@ def test_budget_is_set_listed_and_removed(url: str, capsys: pytest.CaptureFixtur
     assert users.update_account_budget("ada", None, url) == 0
     users.list_accounts(url)
     said, listed = capsys.readouterr().out.splitlines()
-    assert said == "ada has no budget of its own any more."
+    assert said == "Removed the budget of ada."
     assert "$" not in listed
 
 
@@ -133,7 +133,7 @@ def test_prompt_password_reads_one_line_from_pipe(monkeypatch: pytest.MonkeyPatc
 
 def test_prompt_password_fails_when_stdin_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)  # as Python has it where the descriptor is closed
-    with pytest.raises(UsageError, match="There is nothing to read a password from"):
+    with pytest.raises(UsageError, match="standard input is closed"):
         users.prompt_password()
 
 

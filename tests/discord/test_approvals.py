@@ -32,9 +32,7 @@ async def open_session_with_tools(
         here.post_message("Hello.")
         await here.wait_for_message("A brief answer.")
         await here.wait_until_idle()
-        wanted = [
-            ParticipantInput(model=f"scripted/{one}", tools=("notes",)) for one in scripts or ("writer",)
-        ]
+        wanted = [ParticipantInput(model=f"scripted/{one}", tools=("notes",)) for one in scripts or ("writer",)]
         seats = await here.services.participant_resolver.resolve_participants("local", wanted)
         mode = "parallel" if len(seats) > 1 else "single"
         changes = {"participants": seats, "mode": mode}
@@ -68,7 +66,9 @@ async def test_button_allows_tool_call(tmp_path: Path, monkeypatch: pytest.Monke
         here.fake_discord.press_button(here.general, "anna", asked, "Allow")
         await here.wait_for_message("I was told: Written.")
         assert notes.read_text("utf-8") == "Round.\n"
-        question = '**Alpha** wants to call `notes/write_down`, which may change something:\n```json\n{"text": "Round."}\n```'
+        question = (
+            '**Alpha** wants to call `notes/write_down`, which may change something:\n```json\n{"text": "Round."}\n```'
+        )
         assert here.visible_lines()[-3:] == [
             ("Alpha", "I keep that."),
             ("Moot", f"{question}\n-# Allowed."),
@@ -89,9 +89,7 @@ async def test_button_works_once_after_restart(tmp_path: Path, monkeypatch: pyte
         before = len(here.fake_discord.rest.command_replies)
         here.fake_discord.press_button(here.general, "anna", asked, "Allow")
         await here.fake_discord.wait_until(lambda: len(here.fake_discord.rest.command_replies) > before)
-        assert (
-            here.fake_discord.rest.command_replies[-1]["content"] == "Nobody waits for this answer any more."
-        )
+        assert here.fake_discord.rest.command_replies[-1]["content"] == "This tool call no longer waits for approval."
         assert not notes.exists()
         assert len([1 for _, text in here.visible_lines() if PROMPT_TEXT in text]) == 1
 
@@ -105,22 +103,20 @@ async def test_button_is_rejected_for_member_without_write_permission(
         before = len(here.fake_discord.rest.command_replies)
         here.fake_discord.press_button(here.general, "reader", asked, "Allow", permissions="1024")
         await here.fake_discord.wait_until(lambda: len(here.fake_discord.rest.command_replies) > before)
-        assert here.fake_discord.rest.command_replies[-1]["content"].startswith("Only those who may write")
+        assert here.fake_discord.rest.command_replies[-1]["content"].startswith("Only members who can write")
         assert await here.run_command("refuse") == "Refused."
         await here.wait_for_message("I was told: The person refused")
         assert not notes.exists()
 
 
-async def test_webhook_message_cannot_approve_tool_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_webhook_message_cannot_approve_tool_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
         here.post_message("Keep this.")
         await wait_for_prompts(here)
         [webhook] = here.fake_discord.guild.webhooks.values()
         moot = f"<@{here.fake_discord.guild.bot['id']}>"
         here.fake_discord.guild.post_as_webhook(webhook, {"content": f"{moot} allow", "username": "Beta"})
-        assert "The table is speaking." in await here.run_command("status")
+        assert "A run is active." in await here.run_command("status")
         assert await here.run_command("refuse") == "Refused."  # nobody has answered before
         await here.wait_for_message("I was told: The person refused")
         assert not notes.exists()
@@ -142,31 +138,27 @@ async def test_approval_resolved_on_page_or_by_stop_updates_prompt(
         here.post_message("And this.")
         await wait_for_prompts(here)
         here.post_message("stop")
-        await here.wait_for_message("-# Stopped, so it was not called.")
+        await here.wait_for_message("-# Stopped. The tool was not called.")
         await here.wait_until_idle()
         assert notes.read_text("utf-8") == "Round.\n"
 
 
-async def test_command_and_mention_resolve_only_open_approval(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_command_and_mention_resolve_only_open_approval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch, "writer", "other-writer") as (here, notes):
         here.post_message("Keep this.")
         questions = await wait_for_prompts(here, count=2)
-        assert await here.run_command("allow") == "Several calls wait for an answer: use the buttons of each."
+        assert await here.run_command("allow") == "Several tool calls wait for approval. Use their buttons."
         [square] = [one for one in questions if "Square." in one["content"]]
         here.fake_discord.press_button(here.general, "anna", square, "Refuse")
         await here.wait_for_message("-# Refused.")
         here.post_message(f"<@{here.fake_discord.guild.bot['id']}> allow")
         await here.wait_for_message("I was told: Written.")
         await here.wait_until_idle()
-        assert await here.run_command("allow") == "Nobody waits for an answer."
+        assert await here.run_command("allow") == "No tool call waits for approval."
         assert notes.read_text("utf-8") == "Round.\n"
 
 
-async def test_follow_up_is_queued_while_tool_call_is_pending(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_follow_up_is_queued_while_tool_call_is_pending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, notes):
         here.post_message("Keep this.")
         asked = await here.wait_for_message(PROMPT_TEXT)
@@ -196,9 +188,7 @@ async def test_follow_up_is_queued_while_tool_call_is_pending(
         assert notes.read_text("utf-8") == "Round.\n" * 4
 
 
-async def test_lost_responses_do_not_duplicate_approval_prompt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lost_responses_do_not_duplicate_approval_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
         messages = f"/channels/{here.general.id}/messages"
         here.fake_discord.faults.add_fault(f"POST {messages}", "lost")
@@ -210,9 +200,7 @@ async def test_lost_responses_do_not_duplicate_approval_prompt(
         assert [text[-8:] for _, text in here.visible_lines() if PROMPT_TEXT in text] == ["Allowed."]
 
 
-async def test_deleted_approval_prompt_does_not_block_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deleted_approval_prompt_does_not_block_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_session_with_tools(tmp_path, monkeypatch) as (here, _):
         here.post_message("Keep this.")
         [asked] = await wait_for_prompts(here)
@@ -231,12 +219,10 @@ def test_button_id_round_trips_approval_key() -> None:
 def test_approval_text_truncates_and_escapes_arguments() -> None:
     questions = OpenApprovals()
     questions.record_call(ToolCalled(name="notes/x`y", arguments="```\u202e\n" + "x" * 2000, **TURN_FIELDS))
-    asked = questions.open_approval(
-        ApprovalWanted(name="notes/x`y", seconds=1.0, **TURN_FIELDS), "*Al|pha*", 0
-    )
+    asked = questions.open_approval(ApprovalWanted(name="notes/x`y", seconds=1.0, **TURN_FIELDS), "*Al|pha*", 0)
     first, rest = asked.text.split("\n", 1)
     assert first == "**Alpha** wants to call `notes/x'y`, which may change something:"
     assert rest.startswith("```json\n`\u200b`\u200b`\\u202e\\u000axxx")
-    assert rest.endswith("x … and 1,405 characters more: see the page\n```")
+    assert rest.endswith("x … and 1,405 more characters: see the page\n```")
     assert rest.count("```") == 2
     assert len(asked.text) < 1000

@@ -11,7 +11,7 @@ async def test_message_in_bound_channel_is_answered_under_participant_names(
     async with open_bot_session(tmp_path, monkeypatch) as here:
         told = await here.run_command("new", participants="sceptic = scripted/one")
         assert told == (
-            "At the table: Sceptic (scripted/one). Mode: single.\nWhat you write next begins the discussion."
+            "At the table: Sceptic (scripted/one). Mode: single.\nYour next message starts the discussion."
         )
         asked = here.post_message("Why are tables round?")
         await here.wait_for_message("And the second.")
@@ -32,7 +32,7 @@ async def test_unbound_channel_ignores_messages_and_answers_mention_with_help(
     async with open_bot_session(tmp_path, monkeypatch) as here:
         here.post_message("Hello?")
         here.post_message(f"<@{here.fake_discord.guild.bot['id']}> hello?")
-        await here.wait_for_message("begin with `/moot new`")
+        await here.wait_for_message("Start one with `/moot new`")
         assert len(here.visible_lines()) == 3
 
 
@@ -67,9 +67,9 @@ async def test_status_command_reports_deleted_channel(
         await here.run_command("new", participants="scripted/brief")
         here.fake_discord.guild.remove_channel(here.general)
         status = await here.run_command("status", channel=other)
-        while "Nothing is sent to" not in status:
+        while "is disabled" not in status:
             status = await here.run_command("status", channel=other)
-        assert f"Nothing is sent to <#{here.general.id}>: The channel is gone." in status
+        assert f"Sending to <#{here.general.id}> is disabled: The channel is gone." in status
 
 
 async def test_commands_are_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ async def test_stop_cancels_delivery_of_finished_run(
         await here.wait_for_message("The first word.")
         await here.wait_until_idle()
         if by_command:
-            assert await here.run_command("stop") == "All stop; what was said so far is kept."
+            assert await here.run_command("stop") == "Stopped. The answers so far are kept."
         else:
             here.post_message("stop")
             await here.wait_for_message(DELIVERY_STOPPED_TEXT)
@@ -153,7 +153,7 @@ async def test_message_from_page_is_delivered_with_its_answer(
         await here.services.discussion_service.send_message(caller, saying)
         told = [
             ("local", "From the page."),
-            ("local", "-# Attached there: plan.txt"),
+            ("local", "-# Attachments: plan.txt"),
             ("Alpha", "A brief answer."),
         ]
         await here.fake_discord.wait_until(lambda: here.visible_lines()[-3:] == told)

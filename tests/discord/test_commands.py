@@ -26,21 +26,21 @@ async def test_commands_create_change_and_describe_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot_session(tmp_path, monkeypatch) as here:
-        assert "begin with `/moot new`" in await here.run_command("status")
-        assert "begin with `/moot new`" in await here.run_command("stop")
+        assert "Start one with `/moot new`" in await here.run_command("status")
+        assert "Start one with `/moot new`" in await here.run_command("stop")
         assert "There is no persona 'nobody'" in await here.run_command("new", participants="nobody")
         assert "There is no mode" not in await here.run_command("new", participants="sceptic, scripted/other")
         assert "Mode: consensus." in await here.run_command("mode", mode="consensus", rounds=1)
         assert "Engineer (scripted/one)" in await here.run_command(
             "persona", name="engineer", model="scripted/one"
         )
-        assert "sits at the table already" in await here.run_command("persona", name="engineer")
+        assert "is already a participant" in await here.run_command("persona", name="engineer")
         assert "Sceptic" in await here.run_command("persona")
         told = await here.run_command("status")
         assert told == (
-            "The discussion begins with what is written next.\n"
+            "The next message starts the discussion.\n"
             "At the table: Sceptic (scripted/brief), Alpha (scripted/other), Engineer (scripted/one). "
-            "Mode: consensus.\nNobody is speaking."
+            "Mode: consensus.\nNo run is active."
         )
         here.post_message("What is a moot?")
         await here.wait_for_message("And the second.")
@@ -56,7 +56,7 @@ async def test_commands_create_change_and_describe_table(
             "participants", participants="scripted/echo, scripted/brief"
         )
         assert "The whiteboard is empty." in await here.run_command("whiteboard")
-        assert "Nobody is speaking." in await here.run_command("stop")
+        assert "No run is active." in await here.run_command("stop")
 
 
 async def test_commands_work_by_mention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,14 +68,14 @@ async def test_commands_work_by_mention(tmp_path: Path, monkeypatch: pytest.Monk
         assert "Mode: consensus" in await mention_bot(here, "mode consensus 1")
         assert "Beta" in await mention_bot(here, "participants")
         assert "Sceptic" in await mention_bot(here, "persona")
-        assert "begins with what is written next" in await mention_bot(here, "status")
-        assert "Nothing was drawn" in await mention_bot(here, "whiteboard")
+        assert "The next message starts" in await mention_bot(here, "status")
+        assert "The whiteboard is empty." in await mention_bot(here, "whiteboard")
         here.post_message(f"<@{here.fake_discord.guild.bot['id']}> stop me if you know this one")
         await here.wait_for_message("It begins.")
-        assert await mention_bot(here, "stop Alpha") == "Alpha stops."
+        assert await mention_bot(here, "stop Alpha") == "Stopped Alpha."
         await here.fake_discord.wait_until(lambda: ("Beta", "It begins.") in here.visible_lines())
-        assert "The table is speaking." in await mention_bot(here, "status")
-        assert await mention_bot(here, "stop") == "All stop; what was said so far is kept."
+        assert "A run is active." in await mention_bot(here, "status")
+        assert await mention_bot(here, "stop") == "Stopped. The answers so far are kept."
         await here.wait_until_idle()
         asked = (await here.services.discussions.list_messages(await here.discussion_id()))[0]
         assert asked.content == "anna: stop me if you know this one"
@@ -90,7 +90,7 @@ async def test_new_command_continues_existing_discussion_in_channel(
         await here.fake_discord.wait_for_message(here.other_channel, "A brief answer.")
         await here.wait_until_idle()
         id = await here.discussion_id()
-        assert "Here goes on: " in await here.run_command("new", discussion=id)
+        assert "Continuing: " in await here.run_command("new", discussion=id)
         assert "There is no discussion 'dis_x'" in await here.run_command("new", discussion="dis_x")
         here.post_message("And here?")
         await here.wait_for_message("A brief answer.")
@@ -109,7 +109,7 @@ async def test_stop_command_rejects_unknown_participant(
     async with open_bot_session(tmp_path, monkeypatch) as here:
         await here.run_command("new", participants="scripted/brief")
         assert await here.run_command("stop", participant="Omega") == (
-            "Nobody here is called 'Omega': there are Alpha."
+            "There is no participant 'Omega'. Choose one of Alpha."
         )
 
 

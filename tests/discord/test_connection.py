@@ -14,7 +14,7 @@ async def has_no_live_runs(session: BotSession) -> bool:
 async def test_wrong_token_is_logged_and_services_keep_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, joined=False, token="of-nobody") as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False, token="of-nobody") as here:
         await here.start_bot()
         await here.fake_discord.wait_until(lambda: connection.REJECTED_TEXT in caplog.text)
         assert "of-nobody" not in caplog.text
@@ -25,7 +25,7 @@ async def test_wrong_token_is_logged_and_services_keep_running(
 async def test_missing_intents_are_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False) as here:
         here.fake_discord.gateway.allows_privileged_intents = False
         await here.start_bot()
         await here.fake_discord.wait_until(lambda: connection.MISSING_INTENTS_TEXT in caplog.text)
@@ -36,10 +36,10 @@ async def test_connection_is_retried_when_discord_is_unreachable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(connection, "FIRST_BACKOFF_SECONDS", 0.05)
-    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False) as here:
         here.fake_discord.faults.add_fault("GET /users/@me", "lost", times=2)
         await here.connect_bot()
-        assert "Discord cannot be reached" in caplog.text
+        assert "discord unreachable; retrying" in caplog.text
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Well?")
         await here.wait_for_message("A brief answer.")
@@ -75,4 +75,4 @@ async def test_failed_channel_task_is_restarted(
         await here.run_command("new", participants="scripted/brief")
         here.post_message("Well?")
         await here.wait_for_message("A brief answer.")
-        assert "a part of the Discord channel failed and begins anew" in caplog.text
+        assert "discord task failed; restarting" in caplog.text

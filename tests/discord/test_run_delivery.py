@@ -9,7 +9,7 @@ from tests.discord.bot_session import BlockingSleep, open_bot_session
 async def test_reasoning_is_sent_only_to_reasoning_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False) as here:
         here.use_reasoning_channel(here.other_channel)
         await here.connect_bot()
         await here.run_command("new", participants="scripted/thinker")
@@ -23,7 +23,7 @@ async def test_reasoning_is_sent_only_to_reasoning_channel(
 async def test_deleted_reasoning_channel_does_not_affect_delivery(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_bot_session(tmp_path, monkeypatch, joined=False) as here:
+    async with open_bot_session(tmp_path, monkeypatch, connected=False) as here:
         here.use_reasoning_channel(here.other_channel)
         await here.connect_bot()
         await here.run_command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
@@ -35,7 +35,7 @@ async def test_deleted_reasoning_channel_does_not_affect_delivery(
         await here.wait_until(here.is_fully_delivered, lambda told: told)
         [binding] = await here.services.channels.list_bindings("local")
         assert binding.trouble is None
-        assert "the thought-log is closed" in caplog.text
+        assert "reasoning channel closed" in caplog.text
 
 
 async def test_block_impersonation_setting_cuts_text_of_other_speaker(

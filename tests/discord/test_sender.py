@@ -71,8 +71,8 @@ async def test_closed_channel_is_disabled_until_next_message(
         )
         requests = len(here.fake_discord.rest.request_log)
         status = await here.run_command("status", channel=here.other_channel)
-        assert f"Nothing is sent to <#{here.general.id}>: Discord does not let Moot write here" in status
-        assert "nothing more is sent to a channel" in caplog.text
+        assert f"Sending to <#{here.general.id}> is disabled: Moot is no longer allowed to write here" in status
+        assert "discord channel disabled" in caplog.text
         await here.wait_until_idle()
         assert not any(here.general.id in one for one in here.fake_discord.rest.request_log[requests:])
         here.general.closed = False

@@ -149,7 +149,7 @@ async def test_resolve_with_key_uses_only_that_key_and_does_not_store_it(keys: P
 
 
 async def test_resolve_with_key_rejects_provider_that_takes_no_key(keys: ProviderKeys) -> None:
-    with pytest.raises(UsageError, match="scripted takes no key: leave apiKey out"):
+    with pytest.raises(UsageError, match="apiKey: scripted takes no key. Remove it"):
         create_resolver(keys).resolve_with_key("scripted/echo", "sk-for-once")
     with pytest.raises(UnknownModel, match="Did you mean anthropic"):
         create_resolver(keys).resolve_with_key("antropic/claude", "sk-for-once")

@@ -143,7 +143,7 @@ async def test_page_resumes_run_after_server_is_killed_and_restarted(
             await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITING_TEXT)
         await server.start()
         await expect(discussion_list(page)).to_contain_text("Connected")
-        await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
+        await expect(page.get_by_text("was interrupted and resumed")).to_be_visible()
         await wait_for_complete_answers(page, restarted=True)
 
 

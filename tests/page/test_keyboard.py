@@ -80,7 +80,7 @@ async def test_answer_actions_work_by_keyboard_and_keep_focus(server: MootServer
     await wait_until_idle(page)
     await assert_focus_visible(page)
     await move_focus_and_press(page, failed.get_by_role("button", name="Try again"))
-    await expect(page.get_by_text("What failed is tried again")).to_be_visible()
+    await expect(page.get_by_text("Retrying failed participants")).to_be_visible()
     await wait_until_idle(page)
     await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
     await assert_focus_visible(page)

@@ -30,7 +30,7 @@ async def test_reload_shows_notices_fallbacks_reference_summaries_and_finish_rea
         "Cut at its length limit",
         "scripted/cut is asked instead of scripted/late.",
         "With a recap of Chairs",
-        "is the title of no discussion",
+        "is not the title of a discussion",
     ):
         assert words in live, live
     await page.reload()

@@ -74,7 +74,7 @@ async def test_embedder_sends_key_when_given() -> None:
 )
 async def test_embedder_raises_provider_error_for_invalid_response(answer: object) -> None:
     async with serve_embedder(FakeEmbeddingServer(answer)) as near:
-        with pytest.raises(ProviderError, match="near gave no embeddings"):
+        with pytest.raises(ProviderError, match="near returned invalid embeddings"):
             await near.embed(["a", "b"])
 
 
@@ -91,7 +91,7 @@ async def test_embedder_error_redacts_key() -> None:
 async def test_embedder_raises_provider_error_when_server_is_down() -> None:
     async with serve_embedder(FakeEmbeddingServer(REVERSED_RESPONSE)) as near:
         pass
-    with pytest.raises(ProviderError, match="is it running"):
+    with pytest.raises(ProviderError, match="Is it running"):
         await near.embed(["a"])
     await near._transport.aclose()
 

@@ -121,9 +121,7 @@ def test_fault_message_has_no_partial_key_when_truncated() -> None:
 
 def test_fault_message_never_quotes_html() -> None:
     fault = fault_from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
-    assert (
-        fault.message == "lab failed: it answered with a web page, not a model's answer; check its base_url."
-    )
+    assert fault.message == "lab failed: the response is a web page, not a model response. Check base_url."
 
 
 def test_early_end_fault_is_retryable() -> None:

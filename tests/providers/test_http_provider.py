@@ -133,7 +133,7 @@ async def test_list_models_rejects_invalid_response(provider_server: ProviderSer
     wrong = HttpProvider(
         "wrong", WIRE_FORMATS["google"](), f"{provider_server.url}/v1", provider_server.transport
     )
-    with pytest.raises(ProviderError, match="no list of models"):
+    with pytest.raises(ProviderError, match="invalid model list"):
         await wrong.list_models()
 
 

@@ -144,7 +144,7 @@ async def test_local_provider_fails_on_invalid_model_file(tmp_path: Path) -> Non
     with pytest.raises(FeatureUnavailable, match="no model file"):
         LocalProvider(tmp_path / "missing.gguf").check_model("missing")
     (tmp_path / "notes.gguf").write_text("not a model")
-    with pytest.raises(FeatureUnavailable, match="no GGUF file"):
+    with pytest.raises(FeatureUnavailable, match="not a GGUF file"):
         LocalProvider(tmp_path / "notes.gguf").check_model("notes")
 
 

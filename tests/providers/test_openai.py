@@ -231,7 +231,7 @@ def test_openai_decoder_starts_new_call_at_new_id_despite_equal_index() -> None:
 
 def test_openai_decoder_rejects_deeply_nested_json() -> None:
     reader = OpenAIStreamDecoder("lab")
-    with pytest.raises(ProviderError, match="cannot be read"):
+    with pytest.raises(ProviderError, match="cannot be parsed"):
         reader.decode_frame(b'{"choices": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 

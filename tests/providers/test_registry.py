@@ -62,7 +62,7 @@ def test_missing_key_error_names_variable() -> None:
     [
         ("antropic/claude", "Did you mean anthropic/"),
         ("gpt-5", "provider/model"),
-        ("openai/", "names no model"),
+        ("openai/", "has no model name"),
         ("zzz/x", "Providers are: anthropic"),
         ("", "provider/model"),
     ],

@@ -48,7 +48,7 @@ async def test_refused_connection_is_network_fault() -> None:
         free.bind(("127.0.0.1", 0))
         error = await request_error(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
     assert error.fault.kind == "network"
-    assert "is it running?" in error.fault.message
+    assert "Is it running?" in error.fault.message
 
 
 async def test_unknown_host_is_network_fault() -> None:

@@ -56,10 +56,10 @@ async def test_ask_without_models_uses_default_participants(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"question": " "}, "no question"),
+        ({"question": " "}, "question: it is empty"),
         ({"mode": "debate"}, "at least two"),
-        ({"mode": "single", "models": DEBATERS}, "asks one model"),
-        ({"rules": DirectedOptions()}, "rules of directed, and the mode is single"),
+        ({"mode": "single", "models": DEBATERS}, "single mode takes one"),
+        ({"rules": DirectedOptions()}, "options of directed mode, but the mode is single"),
         ({"files": ["nowhere.txt"]}, "Cannot read nowhere.txt"),
     ],
 )

@@ -25,7 +25,7 @@ TWO_MODELS = ["scripted/echo", "scripted/steady"]
         ),
         (
             {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(lead="zed")},
-            "debate.lead: nobody is called 'zed'",
+            "debate.lead: there is no participant 'zed'",
         ),
         (
             {"models": TWO_MODELS, "mode": "debate", "rules": DebateOptions(quorum=3)},
@@ -63,7 +63,7 @@ def test_every_participant_gets_a_name() -> None:
 
 
 def test_duplicate_names_are_rejected() -> None:
-    with pytest.raises(UsageError, match="Two are called 'Ada'"):
+    with pytest.raises(UsageError, match="'Ada' is used twice"):
         build_participants([ParticipantSpec(model="x/a", name="Ada")] * 2, None)
 
 

@@ -80,7 +80,7 @@ def test_unknown_price_makes_cost_unknown() -> None:
 async def test_run_handle_streams_events_and_then_has_result() -> None:
     async with Moot() as moot:
         talk = moot.ask("Why?", ["scripted/echo"])
-        with pytest.raises(UsageError, match="not over"):
+        with pytest.raises(UsageError, match="not ended"):
             assert talk.result
         heard = [event async for event in talk]
         assert (type(heard[0]), type(heard[-1])) == (RunStarted, RunEnded)

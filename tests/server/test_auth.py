@@ -52,7 +52,7 @@ async def test_event_stream_accepts_token_or_cookie(account_app: AccountApp) -> 
         visitor = AsgiClient()
         scope = http_scope("/api/events") | {"headers": [header]}
         watching = asyncio.create_task(account_app.app(scope, visitor.receive, visitor.send))
-        await visitor.wait_for(b'"list_activity"')
+        await visitor.wait_for(b'"activity"')
         visitor.disconnected.set()
         await watching
 

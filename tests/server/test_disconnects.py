@@ -145,4 +145,4 @@ async def test_disconnected_request_gets_400_response(revocations: Revocations) 
     visitor.disconnected.set()
     await answering
     assert visitor.status == 400
-    assert msgspec.json.decode(b"".join(visitor.received_bodies))["detail"] == "Whoever asked has left."
+    assert msgspec.json.decode(b"".join(visitor.received_bodies))["detail"] == "The client disconnected."

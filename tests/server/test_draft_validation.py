@@ -60,7 +60,7 @@ async def test_debate_lead_is_resolved_by_name_or_id(draft_harness: DraftHarness
         ({"language": "xx"}, "language: 'xx'"),
         ({"model": "scripted/eco"}, "model: .*'echo'"),
         ({"clerk": "nobody/x"}, "clerk: "),
-        ({"debate": {"lead": "Beta"}}, "debate.lead: nobody is called 'Beta'"),
+        ({"debate": {"lead": "Beta"}}, "debate.lead: there is no participant 'Beta'"),
         ({"debate": {"quorum": 2}}, "debate.quorum: only 1"),
         ({"message": "  "}, "message: it is empty"),
         ({"title": " "}, "title: it is empty"),

@@ -32,13 +32,13 @@ from moot.types.faults import make_fault
 
 ERRORS: dict[str, tuple[Exception, int, str]] = {
     "not-found": (NotFound("There is no run."), 404, "Not found"),
-    "refused": (Forbidden("Not this one."), 403, "Refused"),
+    "refused": (Forbidden("Not this one."), 403, "Forbidden"),
     "not-logged-in": (Forbidden("Log in.", login_required=True), 401, "Not signed in"),
     "conflict": (Conflict("Taken."), 409, "Conflict"),
-    "budget": (OverBudget("Too dear."), 402, "Over the budget"),
+    "budget": (OverBudget("Too dear."), 402, "Over budget"),
     "busy": (RateLimited("Later.", retry_after=2.2), 429, "Too many requests"),
     "store": (DatabaseUnavailable("Away."), 503, "The database is not available"),
-    "leaving": (ShuttingDown("Bye."), 503, "The server is ending"),
+    "leaving": (ShuttingDown("Bye."), 503, "The server is shutting down"),
     "provider": (ProviderError(make_fault("overloaded", "It is overloaded.")), 502, "The provider failed"),
     "usage": (UsageError("It cannot be done."), 400, "Bad request"),
     "model": (UnknownModel("There is no such model."), 400, "Bad request"),

@@ -84,7 +84,7 @@ def test_picture_is_described_by_its_media_type(description: Any) -> None:
 
 def test_operations_have_id_and_docstring_of_handler(description: Any) -> None:
     reading = description["paths"]["/chairs/{id}"]["get"]
-    assert (reading["operationId"], reading["description"]) == ("chairs_read", "Tell how a chair looks.")
+    assert (reading["operationId"], reading["description"]) == ("read", "Tell how a chair looks.")
 
 
 def test_operations_list_only_possible_error_statuses(description: Any) -> None:

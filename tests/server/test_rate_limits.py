@@ -81,7 +81,7 @@ async def test_message_burst_counts_create_send_and_continue(database: Database)
         assert [spoken.status_code, gone_on.status_code] == [202, 409], "somebody is still speaking"
         refused = await house.create_discussion(ada)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "6")
-        assert "too many messages" in refused.json()["detail"]
+        assert "Too many messages" in refused.json()["detail"]
 
 
 @ON_BOTH_DATABASES
@@ -97,7 +97,7 @@ async def test_debate_message_counts_as_message_and_debate(database: Database) -
             f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
         )
         assert (spoken.status_code, spoken.headers["retry-after"]) == (429, "12")
-        assert "too many debates" in spoken.json()["detail"]
+        assert "Too many debates" in spoken.json()["detail"]
         assert (await house.create_discussion(ada)).status_code == 201, (
             "other messages are not counted as debates"
         )

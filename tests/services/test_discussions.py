@@ -503,7 +503,7 @@ async def test_concurrent_continue_starts_one_run(harness: DiscussionHarness) ->
     await harness.complete_all_runs()
     told = (harness.service.continue_(CALLER, started.discussion.id, 1) for _ in range(4))
     ends = await asyncio.gather(*told, return_exceptions=True)
-    assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "Started"]
+    assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "StartedRun"]
 
 
 @ON_BOTH_DATABASES

@@ -50,7 +50,7 @@ async def test_render_png_timeout_is_rejected_and_next_call_succeeds(
 ) -> None:
     with monkeypatch.context() as hurried:
         hurried.setattr(image_renderer, "RENDER_TIMEOUT_SECONDS", 0.0)
-        with pytest.raises(UsageError, match="take formulas off"):
+        with pytest.raises(UsageError, match="Remove formulas"):
             await renderer.render_png(BOARD)
     assert await renderer.render_png(BOARD) == render_png(BOARD)
 

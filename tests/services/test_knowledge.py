@@ -325,7 +325,7 @@ async def test_consolidation_is_running_until_done_and_failed_when_cancelled(
     assert left is not None
     assert (left.status, left.fault) == (
         "failed",
-        "Whoever waited for it left before it was done: start it again.",
+        "The request was cancelled before the consolidation completed. Start it again.",
     )
 
 
@@ -354,7 +354,7 @@ async def test_internal_error_marks_consolidation_as_failed(
     newest = (await knowledge.project_patterns(ANNA, sample_project.id)).newest
     assert newest is not None
     assert newest.status == "failed"
-    assert "A mistake in Moot itself" in (newest.fault or "")
+    assert "An internal error" in (newest.fault or "")
 
 
 async def test_project_deleted_during_consolidation_does_not_hide_cancellation(

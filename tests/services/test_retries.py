@@ -166,7 +166,7 @@ async def test_retry_rejects_unknown_participant_other_tenant_and_completed_run(
     await here.retry_service.retry_run(CALLER, failed.id)
     async with database.write() as connection:
         await connection.execute(update(run).values(status="completed"))
-    with pytest.raises(Conflict, match="Nobody has failed"):
+    with pytest.raises(Conflict, match="No participant has failed"):
         await here.retry_service.retry_run(CALLER, failed.id)
 
 

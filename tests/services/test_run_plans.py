@@ -165,7 +165,7 @@ async def test_recipients_limit_who_speaks_but_not_participants(harness: Planner
 
 @pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
 async def test_unknown_recipient_is_rejected(harness: PlannerHarness, to: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
+    with pytest.raises(UsageError, match=r"^to: unknown or missing participant\. Use alpha, beta, or omit it"):
         await harness.plan_run(make_discussion(), to=to)
 
 

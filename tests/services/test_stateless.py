@@ -356,7 +356,7 @@ async def test_internal_error_is_logged_and_ends_the_turn(
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER))
     events = await desk.collect_turn_events(build_lesson())
     assert events[-1] == Error(message=INTERNAL_ERROR_MESSAGE)
-    assert "a turn without a state failed" in caplog.text
+    assert "stateless turn failed" in caplog.text
 
 
 async def test_turn_completes_when_charge_cannot_be_recorded(
@@ -365,7 +365,7 @@ async def test_turn_completes_when_charge_cannot_be_recorded(
     desk = StatelessHarness(database, m=Script(answer=LESSON_ANSWER, price=DOLLAR_PER_TOKEN))
     stranger = Payer(tenant="nobody", account=None)
     assert final_event(await desk.collect_turn_events(build_lesson(), payer=stranger)).agent_had_content
-    assert "a turn without a state could not be paid" in caplog.text
+    assert "stateless turn: recording the charge failed" in caplog.text
     assert len(desk.service) == 0
 
 

@@ -83,7 +83,7 @@ def test_turn_count_limits_counted_responses() -> None:
 
 def test_unknown_trigger_agent_is_ignored() -> None:
     decided = decide_by_rules(
-        build_lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).director_context
+        build_lesson(MIRA, TOM, text="Why?", config={"triggerAgentId": "li"}).director_context
     )
     assert decided is not None
     assert decided.next == "mira"

@@ -138,7 +138,7 @@ async def test_failed_title_task_keeps_first_line_and_is_charged(
     assert await harness.create_and_wait_for_title(clerk) == FIRST_LINE
     assert len(await harness.list_charges()) == paid
     (record,) = [one for one in caplog.records if one.name == module.__name__]
-    assert record.message == "the first words stay the title"
+    assert record.message == "title not generated"
     assert record.reason  # type: ignore[attr-defined]
 
 

@@ -104,14 +104,14 @@ async def test_regenerate_and_edit_reject_messages_that_are_no_answers(harness: 
     opened = await harness.create_discussion("debate", 2)
     id, revising = opened.discussion.id, harness.services.turn_versions
     assert opened.message is not None
-    with pytest.raises(NotFound, match="no turn of a participant"):
+    with pytest.raises(NotFound, match="not a turn of a participant"):
         await revising.regenerate_answer(CALLER, id, opened.message.id)
     (brief, *_) = await harness.services.discussions.run_instructions(opened.run.id)
     for refused in (
         revising.regenerate_answer(CALLER, id, brief.id),
         revising.edit_turn(CALLER, id, brief.id, "No."),
     ):
-        with pytest.raises(NotFound, match="nothing that somebody said"):
+        with pytest.raises(NotFound, match="not a message of a user"):
             await refused
     (answer, *_) = await harness.answers(id)
     async with harness.services.database.write() as connection:

@@ -280,8 +280,8 @@ async def test_unreachable_database_is_reported_with_its_reason() -> None:
     parts = urlsplit(await asyncio.to_thread(postgres_server_url))
     nowhere = {
         "postgresql://127.0.0.1:1/moot": r"cannot be reached \(ConnectionRefused",
-        database_address("nothing"): "create it first",
-        parts._replace(netloc=f"nobody:@{parts.netloc.rpartition('@')[2]}").geturl(): "refuses the user",
+        database_address("nothing"): "Create it first",
+        parts._replace(netloc=f"nobody:@{parts.netloc.rpartition('@')[2]}").geturl(): "rejects the user",
     }
     for url, words in nowhere.items():
         async with Database(url) as database:

@@ -136,7 +136,7 @@ async def test_user_without_create_privilege_gets_advice(tmp_path: Path) -> None
             parts = urlsplit(url)
             guest = parts._replace(netloc=f"{role}:@{parts.netloc.rpartition('@')[2]}").geturl()
             async with Database(guest) as database:
-                with pytest.raises(BadSettings, match="let it own the database"):
+                with pytest.raises(BadSettings, match="owner of the database"):
                     await migrate(database)
         finally:
             await owner.execute(f"DROP ROLE {role}")
@@ -147,5 +147,5 @@ async def test_missing_postgres_database_is_reported(tmp_path: Path) -> None:
     async with database_url("postgres", tmp_path) as url:
         elsewhere = urlsplit(url)._replace(path="/nowhere").geturl()
         async with Database(elsewhere) as database:
-            with pytest.raises(DatabaseUnavailable, match="create it first"):
+            with pytest.raises(DatabaseUnavailable, match="Create it first"):
                 await migrate(database)

@@ -251,7 +251,7 @@ async def test_internal_error_is_not_retryable() -> None:
     result, _ = await consume_turn(broken())
     assert (result.status, result.text) == ("error", "so far")
     assert result.fault == make_fault(
-        "api_error", "A mistake in Moot itself ended this turn (KeyError).", retryable=False
+        "api_error", "An internal error ended this turn (KeyError).", retryable=False
     )
 
 

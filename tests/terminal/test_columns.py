@@ -104,7 +104,7 @@ def test_error_is_shown_in_panel_of_participant() -> None:
         KEY_REJECTED.message,
         "Beta",
         "Squ",
-        f"{CONNECTION_BROKE.message} What came is kept above.",
+        f"{CONNECTION_BROKE.message} The partial answer is above.",
     )
     places = [picture.rindex(word) for word in words]
     assert places == sorted(places)

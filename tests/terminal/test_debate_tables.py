@@ -39,7 +39,7 @@ Alpha       Split.                        Split, and measure.          kept
 Beta                                                                   no answer
 Gamma       Wait.                         Split.                       changed
 
-Ranking, by the others, who were not told whose answer was whose
+Ranking, by blind votes of the other participants
 1.  Gamma  2 points in 2 votes
 2.  Alpha  0.5 points in 1 vote
 2.  Beta   1 point in 2 votes

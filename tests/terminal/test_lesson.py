@@ -72,9 +72,9 @@ Now go on.
 
 """)
     assert err == snapshot("""\
-moot: Mira (teacher) has the word. Chosen to begin.
-moot: wb_dance was left out: There is no such action.
-moot: You have the word. Do you see it?
+moot: Mira (teacher) speaks next. Chosen to begin.
+moot: wb_dance was rejected: There is no such action.
+moot: You speak next. Do you see it?
 """)
 
 
@@ -83,8 +83,8 @@ def test_end_is_announced_and_missing_role_is_omitted() -> None:
         LESSON_STARTED, speaker_selected("li"), speaker_selected("END", "All 3 turns were taken.")
     )
     assert err == snapshot("""\
-moot: Li has the word. So it is.
-moot: It is over. All 3 turns were taken.
+moot: Li speaks next. So it is.
+moot: The lesson is over. All 3 turns were taken.
 """)
 
 
@@ -98,7 +98,7 @@ def test_partial_turn_prints_ending_line() -> None:
     assert out == snapshot("""\
 === Tom (student) · b/two ===
 I th
-[partial: The connection broke. What came is kept above.]
+[partial: The connection broke. The partial answer is above.]
 
 """)
 

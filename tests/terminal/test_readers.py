@@ -86,7 +86,7 @@ class TestSingleReader:
             turn_ended("alpha", "A tab", status="partial", finish=None, error=CONNECTION_BROKE),
         )
         assert out == "A tab\n"
-        assert err == "moot: The connection broke. What came is kept above.\n"
+        assert err == "moot: The connection broke. The partial answer is above.\n"
 
     def test_reasoning_is_printed_dim_to_terminal_stderr(self) -> None:
         out, err = print_single(
@@ -164,7 +164,7 @@ Round.
 === Gamma · c/three ===
 Squ
 Why.
-[partial: The connection broke. What came is kept above.]
+[partial: The connection broke. The partial answer is above.]
 
 """)
 
@@ -369,8 +369,8 @@ class TestJsonLinesReader:
         ),
         (
             turn_ended("alpha", "Rou", status="partial", error=CONNECTION_BROKE),
-            "The connection broke. What came is kept above.",
-            "[partial: The connection broke. What came is kept above.]",
+            "The connection broke. The partial answer is above.",
+            "[partial: The connection broke. The partial answer is above.]",
         ),
     ],
     ids=["completed", "stopped", "length", "failed", "partial"],

@@ -35,7 +35,8 @@ async def test_configured_url_may_be_local_but_user_url_may_not() -> None:
 async def test_configured_server_without_header_variable_is_unavailable() -> None:
     config = ServerConfig(url="https://a.example", header_env={"Authorization": "KEY"})
     with pytest.raises(
-        FeatureUnavailable, match="The tool server test is not asked: KEY of its header_env is not set"
+        FeatureUnavailable,
+        match=r"The tool server test cannot be used\. Set the variables of its header_env: KEY",
     ):
         await create_configured_toolbox("test", config, {})
 

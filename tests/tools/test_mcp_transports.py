@@ -150,7 +150,8 @@ async def test_stderr_of_server_that_dies_at_start_is_logged_without_secrets(
         await box.list_tools()
     await box.aclose()
     assert str(refused.value) == (
-        "The tool server test has ended, or cannot be reached. The log has its last words."
+        "The tool server test has ended, or cannot be reached. The log has the last line of its standard error."
     )
-    (told,) = [record.getMessage() for record in caplog.records if record.name == "moot.tools.mcp"]
-    assert told == "the tool server test ended with the words: I was given [secret]"
+    (record,) = [vars(record) for record in caplog.records if record.name == "moot.tools.mcp"]
+    assert record["msg"] == "tool server failed to start"
+    assert (record["server"], record["stderr"]) == ("test", "I was given [secret]")

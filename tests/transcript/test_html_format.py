@@ -145,9 +145,9 @@ def test_lesson_shows_decisions_and_ending() -> None:
         page.render_start(DISCUSSION) + page.render_report(LESSON_REPORT) + page.render_end(EMPTY_BOARD)
     )
     assert read.texts("li")[3:] == [
-        "Alpha has the word. It begins.",
-        "The person has the word. A question was asked.",
-        "It is over. All is said.",
+        "Alpha speaks next. It begins.",
+        "The user speaks next. A question was asked.",
+        "The lesson is over. All is said.",
     ]
     assert read.texts("p", "spent") == [
         "Stopped. 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known"

@@ -175,9 +175,9 @@ The first answers agree. All say yes.
 
 ### How the director decided
 
-1. Alpha has the word. It begins.
-1. The person has the word. A question was asked.
-1. It is over. All is said.
+1. Alpha speaks next. It begins.
+1. The user speaks next. A question was asked.
+1. The lesson is over. All is said.
 
 *Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known*
 

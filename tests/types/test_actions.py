@@ -149,7 +149,7 @@ def test_parse_action_rejects_teacher_action_for_other_roles() -> None:
             {"elementId": "c", "operation": "replace_lines", "content": "x"},
             "wb_edit_code: replace_lines needs lineIds.",
         ),
-        ("wb_clear", ["now"], "wb_clear: its params are to be an object with the fields that it needs."),
+        ("wb_clear", ["now"], "wb_clear: params must be an object. Send the fields that the action needs."),
         (
             "wb_draw_table",
             {"data": [["a"] * 13], **POSITION},

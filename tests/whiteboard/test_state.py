@@ -238,7 +238,7 @@ def test_action_on_unknown_target_is_reported_and_changes_nothing() -> None:
         (edit_code("delete_lines", "L7"), "code-1 has no line L7; it has L1, L2, L3."),
         (
             EditCode(element_id="text-1", operation="delete_lines", line_id="L1"),
-            "text-1 is no code. Delete it and draw it anew.",
+            "text-1 is not a code element. Delete it and draw it again.",
         ),
     ]
     for action, why in told:

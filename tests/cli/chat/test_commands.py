@@ -44,15 +44,15 @@ def test_parse_chat_line_returns_command(line: str, meant: ChatCommand | None) -
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("/shout", "There is no /shout: /help tells"),
-        ("/", "There is no /: /help tells"),
-        ("/mode loud", "/mode takes one of single, parallel"),
-        ("/add llama", "/add takes a model as provider/model"),
-        ("/add a/b c/d", "/add takes a model as provider/model"),
-        ("/drop", "/drop takes a name"),
-        ("/resume", "/resume takes a number"),
-        ("@nobody hello", "Nobody is called 'nobody': name one of Alpha, Beta, Gamma, Alpha 2."),
-        ("@al hello", "Several are called 'al': name one of Alpha, Alpha 2."),
+        ("/shout", "There is no /shout. Type /help"),
+        ("/", "There is no /. Type /help"),
+        ("/mode loud", "/mode: missing or unknown mode. Choose one of single, parallel"),
+        ("/add llama", "/add: needs provider/model"),
+        ("/add a/b c/d", "/add: needs provider/model"),
+        ("/drop", "/drop: needs a name"),
+        ("/resume", "/resume: needs a number"),
+        ("@nobody hello", "No participant matches 'nobody'. Choose one of Alpha, Beta, Gamma, Alpha 2."),
+        ("@al hello", "Several participants match 'al'. Choose one of Alpha, Alpha 2."),
     ],
 )
 def test_parse_chat_line_rejects_invalid_input(line: str, words: str) -> None:

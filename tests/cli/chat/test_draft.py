@@ -54,7 +54,7 @@ def test_with_participant_assigns_next_free_name() -> None:
 
 
 def test_with_participant_rejects_duplicate_name() -> None:
-    with pytest.raises(UsageError, match="Somebody is called beta already"):
+    with pytest.raises(UsageError, match="The name beta is already used"):
         TWO_PARTICIPANTS.with_participant("c/three", "beta")
 
 

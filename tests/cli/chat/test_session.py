@@ -113,7 +113,7 @@ def test_chat_runs_piped_lines_as_conversation(moot_with_database: MootCli) -> N
     assert "Alpha (scripted/echo), Beta (scripted/steady): parallel\n" in done.stdout
     assert "=== You to beta ===\nAnd you?\n\n=== Beta" in done.stdout
     assert "never said" not in done.stdout
-    assert "moot: There is no /shout: /help tells what there is.\n" in done.stderr
+    assert "moot: There is no /shout. Type /help for the commands.\n" in done.stderr
     again = moot_with_database(
         "chat", "--last", stdin=join_lines("/list", "/drop beta", "/new", "Another?", "/list")
     )
@@ -130,16 +130,16 @@ def test_chat_uses_default_model_from_settings(moot_with_database: MootCli) -> N
         "chat", stdin=join_lines("/add scripted/steady as Carla", "/mode consensus", "/who", "@carla x")
     )
     assert done.stdout == "Alpha (scripted/echo), Carla (scripted/steady): consensus\n"
-    assert "The first message of a discussion is for everybody" in done.stderr
+    assert "@name: not possible in the first message" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--last", "-m", "scripted/echo"), "-m and --mode are for a new discussion"),
-        (("--mode", "debate", "-m", "scripted/echo"), "A debate needs at least two models"),
+        (("--last", "-m", "scripted/echo"), "-m and --mode: only for a new discussion"),
+        (("--mode", "debate", "-m", "scripted/echo"), "--mode debate: needs at least two models"),
         (("-m", "nobody/x"), "Unknown model 'nobody/x': a model is written provider/model."),
-        (("--server", "nowhere"), "write an address such as"),
+        (("--server", "nowhere"), "not a URL. Use one such as"),
         (("dis_x",), "There is no discussion 'dis_x'."),
     ],
 )
@@ -165,7 +165,7 @@ async def test_chat_exit_code_is_1_when_no_piped_message_was_answered(
 def test_chat_fails_when_remote_server_is_unreachable(moot_with_database: MootCli) -> None:
     done = moot_with_database("chat", "--server", "http://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Nobody answers at http://127.0.0.1:1" in done.stderr
+    assert "No server answers at http://127.0.0.1:1" in done.stderr
 
 
 def test_chat_shows_columns_and_first_ctrl_c_stops_second_quits(
@@ -177,7 +177,7 @@ def test_chat_shows_columns_and_first_ctrl_c_stops_second_quits(
     ):
         terminal.wait_for_text(PROMPT)
         terminal.type_keys(b"What is a moot?\r")
-        terminal.wait_for_text("This is dis_")
+        terminal.wait_for_text("Discussion dis_")
         shown = terminal.wait_for_text("completed")
         assert any(
             "Alpha · scripted/steady" in line and "Beta · scripted/silence" in line
@@ -185,14 +185,14 @@ def test_chat_shows_columns_and_first_ctrl_c_stops_second_quits(
         )
         terminal.type_keys(CTRL_C)
         stopped = terminal.wait_for_text(PROMPT)
-        assert "Stopping; Ctrl-C once more leaves." in stopped
+        assert "Stopping. Press Ctrl-C again to quit." in stopped
         assert STEADY_ANSWER in stopped.replace("\r\n", " ")
         assert "Stopped." in stopped
         terminal.type_keys(b"/who\r")
         terminal.wait_for_text("parallel")
         terminal.wait_for_text(PROMPT)
         terminal.type_keys(CTRL_C)
-        terminal.wait_for_text("Ctrl-C once more leaves.")
+        terminal.wait_for_text("Press Ctrl-C again to quit.")
         terminal.wait_for_text(PROMPT)
         terminal.type_keys(CTRL_C)
         assert process.wait(TIMEOUT_SECONDS) == 130
@@ -205,7 +205,7 @@ async def test_chat_stacks_answers_on_narrow_terminal_and_saves_input_history(
     with run_chat_on_terminal(tool_server.server.moot, *TWO_MODELS, columns=60) as (terminal, process):
         await asyncio.to_thread(terminal.wait_for_text, PROMPT)
         terminal.type_keys(b"What is a narrow moot?\r")
-        await asyncio.to_thread(terminal.wait_for_text, "This is dis_")
+        await asyncio.to_thread(terminal.wait_for_text, "Discussion dis_")
         shown = await asyncio.to_thread(terminal.wait_for_text, PROMPT)
         assert not any("Alpha ·" in line and "Beta ·" in line for line in shown.splitlines())
         assert STEADY_ANSWER in shown.replace("\r\n", " ")
@@ -222,7 +222,7 @@ async def test_second_ctrl_c_quits_when_stop_request_hangs(tool_server: ToolSetu
     with run_chat_on_terminal(server.moot, "-m", "scripted/silence") as (terminal, process):
         await asyncio.to_thread(terminal.wait_for_text, PROMPT)
         terminal.type_keys(b"What is a moot?\r")
-        await asyncio.to_thread(terminal.wait_for_text, "This is ")
+        await asyncio.to_thread(terminal.wait_for_text, "Discussion ")
         id = (await asyncio.to_thread(terminal.wait_for_text, ", also at ")).removesuffix(", also at ")
         async with asyncio.timeout(TIMEOUT_SECONDS):
             while id not in [one["discussion"] for one in (await server.get("/api/activity")).body]:
@@ -230,7 +230,7 @@ async def test_second_ctrl_c_quits_when_stop_request_hangs(tool_server: ToolSetu
         server.pause()
         try:
             terminal.type_keys(CTRL_C)
-            await asyncio.to_thread(terminal.wait_for_text, "Stopping; Ctrl-C once more leaves.")
+            await asyncio.to_thread(terminal.wait_for_text, "Stopping. Press Ctrl-C again to quit.")
             terminal.type_keys(CTRL_C)
             assert await asyncio.to_thread(process.wait, TIMEOUT_SECONDS) == 130
         finally:
@@ -274,7 +274,7 @@ async def test_chat_prints_approval_url_when_input_is_piped(tool_server: ToolSet
     run, id = opened["run"]["id"], opened["discussion"]["id"]
     with tool_server.server.moot.start_process("chat", id, stdin=subprocess.PIPE) as process:
         assert process.stderr is not None
-        words = f"waits for consent: give it at {tool_server.server.url}/d/{id}."
+        words = f"waits for approval. Answer at {tool_server.server.url}/d/{id}."
         await asyncio.to_thread(read_until, process.stderr.fileno(), words)
         call = (await tool_server.wait_for_event(run, "approval_wanted"))["call_id"]
         assert await tool_server.answer_approval(run, call, "refuse") == 204
@@ -293,7 +293,7 @@ async def test_chat_follows_live_run_until_it_is_stopped(tool_server: ToolSetup)
         out, err = await asyncio.to_thread(process.communicate, b"/stop\n", TIMEOUT_SECONDS)
     assert process.returncode == 0, (out, err)
     assert b"moot: Stopped.\n" in err
-    assert b"moot: Nobody is speaking.\n" in err
+    assert b"moot: No run is active.\n" in err
 
 
 async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ async def test_chat_reconnects_after_server_restart(tmp_path: Path) -> None:
             _write_and_close_stdin(process, b"What is a moot?\n")
             await asyncio.to_thread(read_until, process.stdout.fileno(), "One")
             server.kill()
-            await asyncio.to_thread(read_until, process.stderr.fileno(), "trying again.")
+            await asyncio.to_thread(read_until, process.stderr.fileno(), "Retrying.")
             (tmp_path / "talk.toml").write_text(talk.format(0), "utf-8")
             await server.start()
             _, err = await asyncio.to_thread(process.communicate, None, TIMEOUT_SECONDS)
@@ -355,7 +355,7 @@ async def test_wait_for_stop_reports_unreachable_server() -> None:
     said: list[str] = []
     chat = ChatSession(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
     await chat._wait_for_stop(asyncio.create_task(fail_to_stop()))
-    assert said == ["The stop was not heard: Nobody answers."]
+    assert said == ["The stop request failed: Nobody answers."]
 
 
 async def test_second_interrupt_cancels_pending_stop_request() -> None:

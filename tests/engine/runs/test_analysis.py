@@ -105,7 +105,7 @@ async def test_unusable_answer_is_requested_again_with_reason_then_reported() ->
 
 
 @pytest.mark.parametrize(
-    ("purpose", "words"), [("gate", "word on whether the answers agree"), ("ranking", "ballot")]
+    ("purpose", "words"), [("gate", "agreement check"), ("ranking", "vote")]
 )
 async def test_missing_analysis_is_named_in_notice(purpose: CallPurpose, words: str) -> None:
     table = create_debate(Script(answer="I would rather not."))

@@ -58,7 +58,7 @@ async def test_prepare_dbos_database_recreates_file_with_interrupted_migration(
         connection.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
     await books.prepare_dbos_database(dbos, sqlite_database)
     assert "operation_outputs" in table_names(books.dbos_file_path(sqlite_database))
-    assert "begun anew" in caplog.text
+    assert "recreating it" in caplog.text
 
 
 async def test_run_step_returns_result_of_its_body(sqlite_database: Database) -> None:
@@ -124,7 +124,7 @@ class FakeDbos:
 async def test_recover_worker_raises_until_all_workflows_are_recovered() -> None:
     await DbosBackend(done := FakeDbos(), ignore_run).recover_worker(WORKER)
     assert done.recovered_workers == [WORKER]
-    with pytest.raises(DatabaseUnavailable, match="could be taken over yet"):
+    with pytest.raises(DatabaseUnavailable, match="not recovered yet"):
         await DbosBackend(FakeDbos("run_1"), ignore_run).recover_worker(WORKER)
     with pytest.raises(DatabaseUnavailable, match="cannot be read"):
         await DbosBackend(FakeDbos(unavailable=True), ignore_run).recover_worker(WORKER)

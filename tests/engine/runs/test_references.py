@@ -189,7 +189,7 @@ async def test_unresolvable_reference_stays_plain_text_with_notice(
     missing = await notice_messages(run_harness, run, "missing")
     assert len(missing) == 3
     assert all(any(title in one for one in missing) for title in (theirs, "Nowhere", own))
-    assert sum("no discussion" in one for one in missing) == 2
+    assert sum("not the title of a discussion" in one for one in missing) == 2
     assert sum("is this discussion itself" in one for one in missing) == 1
     assert await run_harness.read_answers(run) == [("completed", f'@"{theirs}" @"Nowhere" @"{own}"')]
     assert summary_inputs(run_harness) == []

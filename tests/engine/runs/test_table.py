@@ -506,7 +506,7 @@ class TestMaxCost:
         )
         assert await table.table.run_mode() == "stopped"
         assert len(table.provider.requests) == 3
-        assert notice_texts(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
+        assert notice_texts(table) == [("cap", "The run has cost $3.00 and its cap is $3.00. It ends here.")]
 
     async def test_run_takes_one_more_turn_when_max_cost_is_one_cent_higher(self) -> None:
         table = TableHarness(
@@ -529,7 +529,7 @@ class TestMaxCost:
         assert notice_texts(table)[:2] == [
             (
                 "cap",
-                "The debate is left out: it would cost about $4.00, and of the cap of $6.99 only $3.99 are left.",
+                "The debate is skipped. It would cost about $4.00; $3.99 of the cap of $6.99 are left.",
             ),
             ("cap", "The first answers stand as they are."),
         ]
@@ -629,7 +629,7 @@ class TestSynthesis:
         table = create_debate("mute", "no", "perhaps")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
-        assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notice_texts(table)
+        assert ("lead_replaced", "Alpha could not give the synthesis. Beta does.") in notice_texts(table)
         assert table.steps == ["initial/0", "debate/0", "together/1"]
         told = [m.audience for m in table.transcript.messages if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
@@ -638,7 +638,7 @@ class TestSynthesis:
         table = create_debate("mute", "mute")
         assert await table.table.run_mode() == "completed"
         assert turn_statuses(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
-        assert ("missing", "Beta could not give the synthesis, nor could anybody else.") in notice_texts(
+        assert ("missing", "Beta could not give the synthesis, and no participant is left.") in notice_texts(
             table
         )
 

@@ -85,6 +85,6 @@ def test_approval_instructions_name_participant_tool_and_route() -> None:
         seconds=600,
     )
     assert approval_instructions("Alpha", wanted) == (
-        "Alpha wants to call notes/x, and waits for consent: allow or refuse it on the page, or by "
+        "Alpha wants to call notes/x and waits for approval. Allow or refuse it on the page, or by "
         'POST /api/runs/run_1/approvals/call_2 with {"answer": "allow"} or {"answer": "refuse"}.'
     )

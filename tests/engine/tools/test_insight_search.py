@@ -108,7 +108,7 @@ async def test_search_insights_falls_back_to_keywords_when_embedder_fails(
     assert await search_titles(create_search(database, VowelEmbedder(broken=True)), project.id, "banana") == [
         "banana"
     ]
-    assert "words alone" in caplog.text
+    assert "keywords only" in caplog.text
 
 
 async def test_search_insights_hides_insights_of_other_tenants(database: Database, project: Project) -> None:

@@ -425,7 +425,7 @@ async def test_call_fails_without_fallback_when_call_limiter_wait_is_too_long() 
     trouble = final_turn(events).fault
     assert trouble is not None
     assert (trouble.kind, final_turn(events).usage, final_turn(events).cost) == ("rate_limit", Usage(), 0.0)
-    assert "Moot itself" in trouble.message
+    assert "Moot has reached its limit" in trouble.message
     assert "model_calls_a_minute" in trouble.message
     key = models[0].keys.select_key(set())
     assert (key and key.source) == "A_KEY", "the key is not to blame"
@@ -565,8 +565,8 @@ class TestImpersonation:
         ]
         assert self.visible_text(events) == final_turn(events).message.text == "It is a meeting."
         assert [one.message for one in events if isinstance(one, Notice)] == [
-            "The answer began with words of Beta; asking again.",
-            "The answer began with words of Ada; asking again.",
+            "The answer spoke as Beta. Asking again.",
+            "The answer spoke as Ada. Asking again.",
         ]
 
     async def test_rejected_answer_is_charged(self) -> None:

@@ -437,7 +437,7 @@ class TestTools:
         monkeypatch.setattr(table.provider, "model_profile", lambda _: Profile(tools=False))
         assert await table.table.run_mode() == "completed"
         notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
-        assert notices == ["caller cannot call tools: it answers without them."]
+        assert notices == ["caller cannot call tools. It answers without them."]
         assert (table.provider.requests[0].tools, box.calls) == ((), [])
 
     async def test_max_cost_stops_turn_between_tool_rounds(self) -> None:
@@ -450,7 +450,7 @@ class TestTools:
 
     async def test_spent_budget_stops_turn_between_tool_rounds(self) -> None:
         async def over_budget(cost: float) -> str | None:
-            return "This week's budget is spent: it ends here." if cost > 0 else None
+            return "This week's budget is spent. The run ends here." if cost > 0 else None
 
         table, box = create_table_with_tools(check_budget=over_budget, price=1000.0, calls=9)
         assert await table.table.run_mode() == "stopped"

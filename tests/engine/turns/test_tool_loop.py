@@ -210,7 +210,7 @@ async def test_turn_fails_after_max_errors_in_a_row() -> None:
     ended, _ = await run_turn(tool_calling_provider(calls=50, answer=""), bench)
     assert (ended.status, len(bench.toolbox.calls)) == ("failed", MAX_ERRORS_IN_A_ROW)
     assert ended.fault is not None
-    assert "5 calls of tools in a row failed" in ended.fault.message
+    assert "5 tool calls in a row failed" in ended.fault.message
     assert len(ended.message.tools) == MAX_ERRORS_IN_A_ROW
 
 
@@ -234,7 +234,7 @@ async def test_turn_ends_after_max_tool_rounds_with_notice() -> None:
     ended, events = await run_turn(tool_calling_provider(calls=1000, answer="Well."), bench)
     assert (ended.status, len(bench.toolbox.calls)) == ("partial", MAX_TOOL_ROUNDS)
     (notice,) = [event for event in events if isinstance(event, Notice)]
-    assert (notice.kind, "20 times" in notice.message) == ("still_working", True)
+    assert (notice.kind, "20 rounds" in notice.message) == ("still_working", True)
 
 
 async def test_stop_during_tool_call_ends_turn_and_keeps_text() -> None:

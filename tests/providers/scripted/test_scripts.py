@@ -86,7 +86,7 @@ def test_load_scripts_reads_toml_and_yaml(tmp_path: Path, name: str, text: str) 
         ("[a]\nfault = 'nope'", "nope"),
         ("[a]\nchunk = 0", "chunk"),
         ("[a]\nprice = -1", "price"),
-        ("not toml", "not right"),
+        ("not toml", "is invalid"),
     ],
 )
 def test_load_scripts_names_file_and_field_in_error(tmp_path: Path, text: str, words: str) -> None:

@@ -113,7 +113,7 @@ async def test_ask_with_unknown_preset_lists_existing_presets(ask_harness: AskHa
     with pytest.raises(NotFound, match="There is none yet"):
         await ask_harness.ask(line_up="Metal")
     await ask_harness.local_app.call_ok("POST", "/api/line-ups", {"name": "Woodwork", "participants": MODELS})
-    with pytest.raises(NotFound, match=r"line_up: nothing is called 'Metal'\. There are Woodwork\."):
+    with pytest.raises(NotFound, match=r"line_up: there is no line-up 'Metal'\. There are Woodwork\."):
         await ask_harness.ask(line_up="Metal")
 
 
@@ -123,7 +123,7 @@ async def test_ask_with_unknown_preset_lists_existing_presets(ask_harness: AskHa
 async def test_ask_requires_exactly_one_of_preset_models_and_discussion(
     ask_harness: AskHarness, who: dict[str, Any]
 ) -> None:
-    with pytest.raises(UsageError, match="name one of line_up, models and discussion"):
+    with pytest.raises(UsageError, match="exactly one of line_up, models and discussion"):
         await ask_harness.ask(**who)
 
 

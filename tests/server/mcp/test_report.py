@@ -63,7 +63,7 @@ def test_report_announces_pending_approval() -> None:
         participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
     )
     _, (words,) = apply_events(TWO_PARTICIPANTS, wants)
-    assert words.startswith("Beta wants to call notes/write_down, and waits for consent: ")
+    assert words.startswith("Beta wants to call notes/write_down and waits for approval. ")
 
 
 def test_live_preview_contains_latest_text_of_all_active_participants() -> None:
@@ -163,7 +163,7 @@ def test_render_answers_marks_truncated_answer() -> None:
 
 
 def test_render_answers_without_answers_says_so() -> None:
-    assert render_answers(()) == "Nobody said anything."
+    assert render_answers(()) == "No participant answered."
 
 
 def test_render_answers_truncates_result_at_maximum_size() -> None:

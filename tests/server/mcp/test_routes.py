@@ -125,6 +125,6 @@ async def test_mcp_startup_failure_is_logged_and_retried_on_next_call(
         with monkeypatch.context() as patched:
             patched.setattr("moot.server.mcp.server.create_session_manager", broken)
             assert (await list_tools(house.client, **ada)).status_code == 503
-        assert "MCP over HTTP has failed" in caplog.text
+        assert "MCP session manager failed" in caplog.text
         assert (await list_tools(house.client, **ada)).status_code == 200
         await mounted_mcp_app(house).close()

@@ -72,7 +72,7 @@ async def test_every_tool_has_strict_input_schema(tool_harness: ToolHarness) -> 
 
 
 async def test_unknown_tool_error_lists_existing_tools(tool_harness: ToolHarness) -> None:
-    with pytest.raises(NotFound, match="There is no tool 'shout': there are ask, list_line_ups"):
+    with pytest.raises(NotFound, match=r"There is no tool 'shout'\. Use one of ask, list_line_ups"):
         await tool_harness.call("shout")
 
 
@@ -164,11 +164,11 @@ async def test_search_knowledge_searches_all_projects_or_one(tool_harness: ToolH
     assert here.text.endswith("): Oak it is. Buy some.")
     assert (
         await tool_harness.call("search_knowledge", OTHER_TENANT, q="oak")
-    ).text == "Nothing is known of that."
-    with pytest.raises(NotFound, match="project: nothing is called 'Barn'"):
+    ).text == "No insights match."
+    with pytest.raises(NotFound, match="project: there is no project 'Barn'"):
         await tool_harness.call("search_knowledge", q="oak", project="Barn")
 
 
 async def test_ask_without_participants_is_rejected(tool_harness: ToolHarness) -> None:
-    with pytest.raises(UsageError, match="Say who is asked"):
+    with pytest.raises(UsageError, match="Name exactly one of"):
         await tool_harness.call("ask", question="What is a moot?")

@@ -102,9 +102,9 @@ def test_message_with_only_file_gets_default_text() -> None:
         ([{"role": "assistant", "content": "So."}], "must be of the role user"),
         ([{"role": "system", "content": "Be."}], "must be of the role user"),
         ([{"role": "user", "content": " "}], r"messages\[0\].content: it is empty"),
-        ([{"role": "tool", "content": "4"}, USER_MESSAGE], r"messages\[0\].role: a table calls no tools"),
-        ([{"role": "assistant", "tool_calls": [{}]}, USER_MESSAGE], "calls no tools"),
-        ([{"role": "user", "content": [{"type": "input_audio"}]}], "cannot listen"),
+        ([{"role": "tool", "content": "4"}, USER_MESSAGE], r"messages\[0\].role: tools of the client are not supported"),
+        ([{"role": "assistant", "tool_calls": [{}]}, USER_MESSAGE], "tools of the client are not supported"),
+        ([{"role": "user", "content": [{"type": "input_audio"}]}], "audio is not supported"),
         (
             [
                 {
@@ -112,7 +112,7 @@ def test_message_with_only_file_gets_default_text() -> None:
                     "content": [{"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}],
                 }
             ],
-            r"messages\[0\].content\[0\].image_url.url: send it as a data URL",
+            r"messages\[0\].content\[0\].image_url.url: it is not a data URL",
         ),
         (
             [

@@ -113,7 +113,7 @@ def test_pending_approval_is_streamed_immediately_as_reasoning() -> None:
     telling = ResponseText(run_plan("single", 1))
     first, asked = telling.apply_events([text_delta(A, "I keep that."), approval_requested(A)])
     assert (first.text, asked.is_content) == ("I keep that.", False)
-    assert asked.text.startswith("[Alpha wants to call notes/write, and waits for consent: ")
+    assert asked.text.startswith("[Alpha wants to call notes/write and waits for approval. ")
     assert "POST /api/runs/run_1/approvals/call_1" in asked.text
     told = response_text(
         run_plan("debate"),

@@ -183,7 +183,7 @@ async def test_completion_reports_ignored_tools_of_preset(local_app: LocalApp) -
     await local_app.call_ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
     reply = await local_app.call_ok("POST", COMPLETIONS_PATH, completion_body("line-up/Two"))
     reasoning = reply["choices"][0]["message"]["reasoning_content"]
-    assert reasoning == "[Nothing of this is kept, so no tools are called; without theirs answers: Alpha.]"
+    assert reasoning == "[Tools are not available in a run that is not stored. Answering without tools: Alpha.]"
 
 
 async def test_completion_is_rejected_when_budget_is_exhausted(local_app: LocalApp) -> None:
@@ -241,7 +241,7 @@ async def test_shutdown_ends_stream_with_error(local_app: LocalApp) -> None:
         local_app.services.sse_connections.close_all()
         await reading
     frames = parse_frames(b"".join(client.received_bodies).decode())
-    assert "not whole" in frames[-1]["error"]["message"]
+    assert "incomplete" in frames[-1]["error"]["message"]
 
 
 async def test_idle_stream_sends_heartbeats(local_app: LocalApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ async def test_idempotency_key_starts_one_run_in_discussion(local_app: LocalApp)
 async def test_completion_in_discussion_rejects_too_long_message(local_app: LocalApp) -> None:
     place = (await local_app.create_discussion())["discussion"]["id"]
     with pytest.raises(UsageError, match="10,000"):
-        await start_completion(local_app, discussion=place, words="x" * (MAX_MESSAGE_CHARS + 1))
+        await start_completion(local_app, discussion=place, text="x" * (MAX_MESSAGE_CHARS + 1))
 
 
 async def test_completion_is_rejected_while_server_drains(local_app: LocalApp) -> None:

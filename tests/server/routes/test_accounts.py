@@ -94,7 +94,7 @@ async def test_create_token_rejects_invalid_name(sqlite_account_app: AccountApp,
 async def test_create_token_is_forbidden_with_token_credential(sqlite_account_app: AccountApp) -> None:
     bob = await sqlite_account_app.create_token_headers("bob")
     refused = await sqlite_account_app.client.post("/api/tokens", json={"name": "another"}, headers=bob)
-    assert (refused.status_code, "log in" in refused.json()["detail"]) == (403, True)
+    assert (refused.status_code, "Log in" in refused.json()["detail"]) == (403, True)
     assert len((await sqlite_account_app.client.get("/api/tokens", headers=bob)).json()) == 1
 
 

@@ -47,7 +47,7 @@ async def test_create_discussion_over_budget_is_rejected_with_hint(api: TenantAp
     await api.call_ok("POST", "/discussions", QUESTION)
     refused = await api.call("POST", "/discussions", QUESTION)
     problem = refused.json()
-    assert (refused.status_code, problem["title"]) == (402, "Over the budget")
+    assert (refused.status_code, problem["title"]) == (402, "Over budget")
     assert "is left" in problem["detail"]
     assert "POST /api/budget/re-up" in problem["detail"]
     capped = await api.call("POST", "/discussions", QUESTION | {"cap": 0.01})

@@ -64,7 +64,7 @@ async def test_every_provider_lists_models_or_error(account_app: AccountApp) -> 
     }
     assert "scripted/echo" in found["scripted"]["models"]
     assert (found["ollama"]["key"], found["ollama"]["models"]) == ("not needed", [])
-    assert found["ollama"]["error"] == "Nothing answers for ollama at 127.0.0.1:9: is it running?"
+    assert found["ollama"]["error"] == "Cannot connect to ollama at 127.0.0.1:9. Is it running?"
     assert (found["asked"]["key"], found["asked"]["models"]) == ("missing", [])
     assert "ASKED_KEY" in found["asked"]["error"]
     assert "BROKEN_KEY has a line break" in found["broken"]["error"]

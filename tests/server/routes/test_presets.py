@@ -73,9 +73,9 @@ async def test_preset_keeps_options_of_all_modes(preset_harness: PresetHarness) 
         ({"mode": "debate", "participants": TWO_MODELS[:1]}, "mode: debate takes at least two"),
         ({"participants": ["scripted/eco"]}, r"participants\[0\].model: "),
         ({"clerk": "nobody/x"}, "clerk: "),
-        ({"debate": {"lead": "Gamma"}}, "debate.lead: nobody is called 'Gamma'"),
+        ({"debate": {"lead": "Gamma"}}, "debate.lead: there is no participant 'Gamma'"),
         ({"debate": {"quorum": 3}}, "debate.quorum: only 2"),
-        ({"directed": {"trigger": "Gamma"}}, "directed.trigger: nobody is called 'Gamma'"),
+        ({"directed": {"trigger": "Gamma"}}, "directed.trigger: there is no participant 'Gamma'"),
     ],
 )
 async def test_preset_rejects_settings_no_discussion_accepts(
@@ -122,7 +122,7 @@ async def test_preset_change_rejects_removing_participant_used_in_options(
     preset_harness: PresetHarness,
 ) -> None:
     now = await preset_harness.create_preset(debate={"lead": "Beta", "quorum": 2})
-    with pytest.raises(UsageError, match=r"^debate\.lead: nobody is called 'beta'"):
+    with pytest.raises(UsageError, match=r"^debate\.lead: there is no participant 'beta'"):
         await preset_harness.change_preset(now, participants=TWO_MODELS[:1])
     alone = await preset_harness.change_preset(
         now, participants=TWO_MODELS[:1], debate={"quorum": 1}, mode="single"

@@ -68,7 +68,7 @@ async def test_lane_messages_contain_lane_status(debate_lanes: DebateLanes) -> N
 
 async def test_lane_messages_of_unknown_participant_return_404(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("GET", "lanes/omega/messages")
-    assert (status, problem["detail"]) == (404, "Nobody called 'omega' has a lane in this run.")
+    assert (status, problem["detail"]) == (404, "There is no lane 'omega' in this run.")
 
 
 async def test_stop_lane_stores_stop_request(debate_lanes: DebateLanes) -> None:
@@ -128,11 +128,11 @@ async def test_retry_rejects_invalid_body(debate_lanes: DebateLanes, body: objec
 
 async def test_retry_conflicts_when_nothing_failed(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("POST", "lanes/alpha/retry")
-    assert (status, problem["detail"]) == (409, "Alpha has not failed: there is nothing to try again.")
+    assert (status, problem["detail"]) == (409, "Alpha has not failed. There is nothing to retry.")
     await debate_lanes.call("POST", "retry-failed")
     status, problem = await debate_lanes.call("POST", "retry-failed")
     assert status == 409
-    assert problem["detail"] == "Nobody has failed in this run: there is nothing to try again."
+    assert problem["detail"] == "No participant has failed in this run. There is nothing to retry."
 
 
 async def test_retry_conflicts_while_run_is_stopping(debate_lanes: DebateLanes) -> None:
@@ -141,13 +141,13 @@ async def test_retry_conflicts_while_run_is_stopping(debate_lanes: DebateLanes) 
         status, problem = await debate_lanes.call("POST", path)
         assert (status, problem["detail"]) == (
             409,
-            "This run is being stopped: wait for its end, then try again.",
+            "This run is being stopped. Wait until it ends, then retry.",
         )
 
 
 async def test_retry_of_unknown_participant_returns_404(debate_lanes: DebateLanes) -> None:
     status, problem = await debate_lanes.call("POST", "lanes/omega/retry")
-    assert (status, problem["detail"]) == (404, "Nobody called 'omega' takes part in this run.")
+    assert (status, problem["detail"]) == (404, "This run has no participant 'omega'.")
 
 
 @pytest.fixture

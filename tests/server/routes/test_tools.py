@@ -101,7 +101,7 @@ def test_check_address_rejects_private_and_invalid_urls(url: str) -> None:
 
 def test_check_address_suggests_private_setting_before_https() -> None:
     for url in ("http://127.0.0.1:9000/mcp", "http://localhost/"):
-        with pytest.raises(UsageError, match=r"private network, .* with private_tool_servers = true"):
+        with pytest.raises(UsageError, match=r"private network\. .* with private_tool_servers = true"):
             check_tool_server_url(url, allow_private=False)
     with pytest.raises(UsageError, match="must begin with https"):
         check_tool_server_url("http://tools.example/", allow_private=False)
@@ -137,7 +137,7 @@ async def test_participant_tools_must_name_existing_servers_and_tools(api: Tenan
     assert right.json()["discussion"]["participants"][0]["tools"] == ["notes", "moot/search_knowledge"]
     unknown = (await create_with_tools("files")).json()
     assert unknown["errors"][0]["field"] == "participants[0].tools"
-    assert "there is no tool server 'files': name one of moot, notes." in unknown["detail"]
+    assert "there is no tool server 'files'. Choose from moot, notes." in unknown["detail"]
     assert "moot has no tool 'fly'" in (await create_with_tools("moot/fly")).json()["detail"]
     assert (await create_with_tools("Not a name")).status_code == 400
 

@@ -63,7 +63,7 @@ async def test_usage_by_discussion_contains_titles(account_app: AccountApp) -> N
     ("query", "field", "words"),
     [
         ("by=account", "by", "is none of day, discussion, model, purpose"),
-        ("since=2026-02-02&until=2026-02-01", "since", "begin with the earlier day"),
+        ("since=2026-02-02&until=2026-02-01", "since", "Send the earlier day"),
         ("since=yesterday", "since", "Write a day as 2026-11-15"),
     ],
 )

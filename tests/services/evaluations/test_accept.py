@@ -80,7 +80,7 @@ async def test_apply_improvement_copies_shipped_persona(harness: EvaluationApp) 
 
 
 async def test_apply_improvement_replaces_shared_persona_for_one_participant(harness: EvaluationApp) -> None:
-    trial = await create_improved_evaluation(harness, all_play=SCEPTIC)
+    trial = await create_improved_evaluation(harness, shared_persona=SCEPTIC)
     assert await participant_persona(harness, trial) is None
     await harness.services.improvement_applier.apply_improvement(CALLER, trial.id)
     made = await harness.services.personas.get_persona(ANNA, await participant_persona(harness, trial) or "")

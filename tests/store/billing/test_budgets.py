@@ -144,7 +144,7 @@ async def test_over_budget_message_names_cost_remainder_and_next_week(
         await harness.create_run_with_reservation(0.5)
     assert str(caught.value) == (
         "This would cost about $0.50, and of this week's budget of $1.00 only $0.25 is left. The next week begins on "
-        "Monday, 2026-11-16, at 00:00 UTC; until then, POST /api/budget/re-up begins this one anew, once."
+        "Monday, 2026-11-16, at 00:00 UTC. Until then, POST /api/budget/re-up resets this week once."
     )
     await harness.budgets.reset_week(ANNA)
     with pytest.raises(OverBudget) as caught:
@@ -200,7 +200,7 @@ async def test_reset_week_is_allowed_once_per_week(harness: BudgetHarness) -> No
     harness.clock.now += 60
     anew = await harness.budgets.reset_week(ANNA)
     assert (anew.left, anew.spent, anew.reup_at) == (1.0, 0.0, harness.clock.now)
-    with pytest.raises(Conflict, match="already; the next one begins on Monday, 2026-11-16"):
+    with pytest.raises(Conflict, match="already; the next week begins on Monday, 2026-11-16"):
         await harness.budgets.reset_week(ANNA)
     harness.clock.now += WEEK_SECONDS
     assert (await harness.budgets.reset_week(ANNA)).reup_at == harness.clock.now

@@ -138,7 +138,7 @@ async def test_concurrent_apply_improvement_creates_one_persona(database: Databa
 
 async def test_rejected_apply_improvement_stores_nothing(database: Database) -> None:
     trial = await add_evaluation_of_answer(database, False)
-    with pytest.raises(Conflict, match="another part"):
+    with pytest.raises(Conflict, match="another persona"):
         await AppliedImprovements(database, WORKER).apply_improvement(
             ANNA, trial.id, replace(APPLIED_WITH_NEW_PERSONA, replaced="persona_0"), NEW_PERSONA
         )

@@ -124,5 +124,5 @@ async def test_complete_consolidation_is_rejected_when_project_was_deleted(
 ) -> None:
     started = await consolidations.start_consolidation(ANNA, sample_project.id, "scripted/echo")
     await Projects(database).delete_project(ANNA, sample_project.id)
-    with pytest.raises(NotFound, match="gone"):
+    with pytest.raises(NotFound, match="deleted"):
         await consolidations.complete_consolidation(ANNA, started, "scripted/echo", [PAIN_PATTERN])

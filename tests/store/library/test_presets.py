@@ -63,7 +63,7 @@ async def test_presets_are_paged_newest_first(presets: Presets) -> None:
 async def test_update_preset_rejects_stale_version(presets: Presets) -> None:
     two = await add_sample_preset(presets)
     await presets.update_preset(ANNA, two, replace(two, rounds=5))
-    with pytest.raises(Conflict, match="load it again"):
+    with pytest.raises(Conflict, match="Load it again"):
         await presets.update_preset(ANNA, two, replace(two, name="Mine"))
     assert await presets.get_preset(ANNA, two.id) == replace(two, rounds=5)
 

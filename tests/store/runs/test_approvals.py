@@ -32,7 +32,7 @@ async def test_resolve_approval_accepts_one_decision_and_notifies(
     await permissions.resolve_approval(CALLER, call.run, "call_1", "allow")
     assert (await Runs(database).pending_commands(call.run)).approval_decisions == {"call_1": "allow"}
     assert told == ([] if database.is_postgres else [call.run])
-    with pytest.raises(Conflict, match="Nobody waits"):
+    with pytest.raises(Conflict, match="no longer waits"):
         await permissions.resolve_approval(CALLER, call.run, "call_1", "refuse")
 
 

@@ -66,7 +66,7 @@ class TestRetryEligibility:
 
     async def test_retry_rejects_unknown_participant(self, database: Database) -> None:
         run, _ = await create_failed_debate(database)
-        with pytest.raises(NotFound, match="Nobody called 'omega'"):
+        with pytest.raises(NotFound, match="no participant 'omega'"):
             await Retries(database, WORKER).retry_run(ANNA, run.id, "omega")
 
     async def test_retry_rejects_run_of_other_tenant(self, database: Database) -> None:
@@ -97,7 +97,7 @@ class TestRetryEligibility:
         await RunWriter(database, held).write_records(
             [make_turn(held, "alpha")], [make_lane("alpha", "debate")]
         )
-        with pytest.raises(Conflict, match="Nobody has failed"):
+        with pytest.raises(Conflict, match="No participant has failed"):
             await Retries(database, WORKER).retry_run(ANNA, run.id)
 
     async def test_participant_stopped_before_answering_can_be_retried(self, database: Database) -> None:

@@ -125,7 +125,7 @@ async def test_request_stop_is_stored_and_notified(database: Database, discussio
 async def test_request_stop_stops_single_participants(database: Database, discussion: Discussion) -> None:
     run = await create_run(database, discussion)
     runs = Runs(database)
-    with pytest.raises(NotFound, match="Nobody called 'delta'"):
+    with pytest.raises(NotFound, match="no participant 'delta'"):
         await runs.request_stop(ANNA, run.id, "delta")
     await asyncio.gather(
         *(runs.request_stop(ANNA, run.id, who) for who in ("alpha", "beta", "gamma", "alpha", "beta"))

@@ -12,7 +12,7 @@ def test_both_fonts_are_installed() -> None:
 
 def test_font_path_rejects_missing_font() -> None:
     with pytest.raises(
-        FeatureUnavailable, match=r"Comic.ttf comes with no_such_fonts, which is not installed"
+        FeatureUnavailable, match=r"Comic.ttf is part of no_such_fonts, which is not installed"
     ):
         font_path("no_such_fonts", "Comic.ttf")
 

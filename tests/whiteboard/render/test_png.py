@@ -23,7 +23,8 @@ def test_render_png_returns_image_of_fixed_size() -> None:
 def test_render_png_is_deterministic_across_processes() -> None:
     program = (
         "import hashlib; from moot.whiteboard.render.png import render_png; from moot.whiteboard.state import replay_actions;"
-        "from tests.support.whiteboard_lesson import LESSON; print(hashlib.sha256(render_png(replay_actions(LESSON))).hexdigest())"
+        "from tests.support.whiteboard_lesson import LESSON_ACTIONS;"
+        "print(hashlib.sha256(render_png(replay_actions(LESSON_ACTIONS))).hexdigest())"
     )
     told = {
         subprocess.run(  # noqa: S603 - our own program
